@@ -7,7 +7,7 @@ import Testing
 struct SingleFlightTests {
     private struct Failure: Error {}
 
-    @Test func `callers while it runs share a run, and those after it begin another`() async throws {
+    @Test func `callers during a run share it, and later callers begin another`() async throws {
         let flight = SingleFlight<Int>()
         let gate = Gate()
         let callers = (0..<100).map { _ in Task { try await flight.run { await gate.pass() } } }
@@ -37,7 +37,7 @@ struct SingleFlightTests {
         await #expect(throws: CancellationError.self) { try await caller.value }
     }
 
-    @Test func `the operation goes on when every caller is cancelled, and is not cancelled itself`() async throws {
+    @Test func `the operation continues when every caller is cancelled, and is not cancelled itself`() async throws {
         let flight = SingleFlight<Int>()
         let gate = Gate()
         let callers = (0..<10).map { _ in
@@ -70,7 +70,7 @@ struct SingleFlightTests {
         }
     }
 
-    @Test func `those who stay get the result, however many have left`() async throws {
+    @Test func `the remaining callers get the result, however many have left`() async throws {
         let flight = SingleFlight<Int>()
         let gate = Gate()
         let callers = (0..<1000).map { _ in Task { try await flight.run { await gate.pass() } } }
@@ -96,11 +96,11 @@ struct SingleFlightTests {
         #expect(try await joined.value == 1)
         #expect(try await caller.value == 1)
         #expect(flight.running == nil)
-        // Its result stays with those who hold it.
+        // A caller that holds the run still gets its result.
         #expect(try await run.value() == 1)
     }
 
-    /// Holds who passes until it is opened, and counts them.
+    /// Holds callers until it is opened, and counts them.
     private actor Gate {
         private var count = 0
         private var isOpen = false

@@ -60,7 +60,7 @@ struct AuthenticatorTests {
 
     // MARK: The token request
 
-    @Test func `a token endpoint alone is enough, and the request is a POST with a form`() async throws {
+    @Test func `only a token endpoint is needed, and the request is a POST with a form`() async throws {
         try await withServer { server in
             let state = try await server.signIn()
             #expect(try await status(state.authenticate(server.request)) == 200)
@@ -87,7 +87,7 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test func `with id and secret the client authenticates by HTTP Basic, with an id alone by client_id`() async throws
+    @Test func `with id and secret the client authenticates by HTTP Basic, with only an id by client_id`() async throws
     {
         try await withServer { server in
             _ = try await server.signIn()
@@ -120,7 +120,7 @@ struct AuthenticatorTests {
     @Test func `a valid token is used, an expired one refreshed first, once for all callers`() async throws {
         try await withServer { server in
             let state = try await server.signIn()
-            // Two requests are equal whatever their fields, here at least.
+            // Two requests with different fields are equal, here at least.
             let first = try await field(state.authenticate(server.request))
             #expect(try await field(state.authenticate(server.request)) == first)
             server.clock.advance(3600)
@@ -218,7 +218,7 @@ struct AuthenticatorTests {
             server.clock.advance(3600)
             #expect(try await status(session.authenticate(server.request)) == 200)
             #expect(server.provider.count(.token) == 2)
-            // What another has removed is not remembered.
+            // A session that another caller has removed is not remembered.
             await store.clear()
             #expect(await authError { try await session.authenticate(server.request) }?.code == .signInRequired)
         }
@@ -255,7 +255,7 @@ struct AuthenticatorTests {
     }
 }
 
-/// A store that an app brings.
+/// A store of the app's own.
 private actor KeychainOfAnApp: TokenStore {
     private(set) var reads = 0
     private let inner = MemoryTokenStore()
@@ -277,7 +277,7 @@ private actor KeychainOfAnApp: TokenStore {
     func refreshLock() async throws -> RefreshLock { try await inner.refreshLock() }
 }
 
-/// An HTTP client that an app brings.
+/// An HTTP client of the app's own.
 private final class SessionOfAnApp: HTTPTransport {
     let paths = LockedValue<[String]>([])
     private let inner = CurlTransport()

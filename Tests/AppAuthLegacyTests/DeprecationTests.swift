@@ -2,7 +2,7 @@ import AppAuthLegacy
 import Foundation
 import Testing
 
-/// What RFC 9700 advises against is there for old servers, and says so to whoever writes it.
+/// The grants that RFC 9700 advises against are deprecated; they exist for old servers.
 struct DeprecationTests {
     @Test(arguments: [
         ("AppAuthLegacy/PasswordGrant.swift", "public static func password(", "RFC 9700 §2.4"),
@@ -36,7 +36,7 @@ struct DeprecationTests {
     }
 }
 
-/// What is deprecated itself may call what is deprecated, without a warning; and so may who knows it by this name.
+/// Deprecated code may call deprecated code without a warning, and so may callers of this protocol.
 private protocol Deprecated {
     func password(_ name: String, _ password: Secret) throws -> TokenGrant
     func emailPassword(_ email: String, _ password: Secret) throws -> TokenGrant

@@ -49,7 +49,7 @@ struct MoltinDialectTests {
         ClientAuthentication.clientSecretPost(Secret("moltin-demo-secret")),
         .clientSecretBasic(Secret("moltin-demo-secret")),
     ])
-    func `auth: the client stands in the form, however it was made, and the token is good for an hour`(
+    func `auth: the client is in the form, however it was made, and the token is valid for an hour`(
         authentication: ClientAuthentication
     ) async throws {
         try await withMoltin { stage in
@@ -64,7 +64,7 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test func `implicit sends the client id alone, and such a session is begun anew when its token ends`() async throws
+    @Test func `implicit sends only the client id, and such a session is begun anew when its token ends`() async throws
     {
         try await withMoltin { stage in
             let state = try await session(stage, .readOnlyMoltin())

@@ -188,7 +188,7 @@ struct OPRODialectTests {
         ),
         (401, "Please try later", "invalid_request"), (503, "Could not find a user", "server_error"),
     ])
-    func `what is not the refresh token's fault leaves the session as it is`(
+    func `an error that is not about the refresh token leaves the session as it is`(
         status: Int, sentence: String, code: String
     ) async throws {
         try await withOPro { stage in
@@ -200,7 +200,7 @@ struct OPRODialectTests {
         }
     }
 
-    @Test func `the token stands in Authorization as Token token`() async throws {
+    @Test func `the token is in Authorization as Token token`() async throws {
         try await withOPro { stage in
             let state = try await session(stage)
             let token = try await state.freshAccessToken().value.reveal()
@@ -258,7 +258,7 @@ struct OPRODialectTests {
         }
     }
 
-    @Test func `a DELETE that the server excludes from OAuth is a 401, and the session goes on`() async throws {
+    @Test func `a DELETE that the server excludes from OAuth is a 401, and the session continues`() async throws {
         try await withOPro({ $0.deletesUsers = false }) { stage in
             let state = try await session(stage)
             #expect(try await state.send(stage.request("/users/me.json", .delete)).status == .unauthorized)
@@ -266,7 +266,7 @@ struct OPRODialectTests {
         }
     }
 
-    @Test func `show_me_the_money tells whether a token is good, and a dead one is renewed first`() async throws {
+    @Test func `show_me_the_money reports whether a token is valid, and a dead one is renewed first`() async throws {
         try await withOPro { stage in
             let state = try await session(stage)
             stage.double.killAccessTokens()
@@ -274,7 +274,7 @@ struct OPRODialectTests {
             let response = try await state.send(stage.request(path + ".json"))
             #expect(response.json?["message"]?.string == "OAuth worked!")
             #expect(stage.double.count(.showMeTheMoney) == 2 && stage.double.count(.token) == 2)
-            // Without the extension, the server looks at Accept, and sends HTML first.
+            // Without the extension, the server follows Accept, and prefers HTML.
             #expect(try await state.get(stage.double.baseURL + path).json?["message"]?.string == "OAuth worked!")
             #expect(
                 try await state.send(stage.request(path)).headerFields[.contentType]?.hasPrefix("text/html") == true)

@@ -34,7 +34,7 @@ struct SbankenDialectTests {
             .clientCredentials(), as: client, store: MemoryTokenStore(), environment: stage.environment)
     }
 
-    @Test func `id and secret are percent-encoded each, and the body is the grant alone`() async throws {
+    @Test func `id and secret are percent-encoded each, and the body is only the grant`() async throws {
         try await withSbanken { stage in
             let state = try await session(stage)
             let request = try #require(stage.double.log(.token).first)
@@ -59,7 +59,7 @@ struct SbankenDialectTests {
         }
     }
 
-    @Test func `what is left as it is, is letters, digits and -_.!~*'() alone`() async throws {
+    @Test func `only letters, digits and -_.!~*'() stay unencoded`() async throws {
         let unchanged = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()"
         let ascii = String(decoding: (0x20...0x7E).map { UInt8($0) }, as: UTF8.self)
         for secret in [unchanged, ascii, "Lønn €"] {
@@ -84,7 +84,7 @@ struct SbankenDialectTests {
         }
     }
 
-    @Test func `a wrong secret is invalid_client, and shown to nobody`() async throws {
+    @Test func `a wrong secret is invalid_client, and not shown`() async throws {
         try await withSbanken { stage in
             let error = await authError { try await session(stage, secret: "wrong one") }
             #expect(error?.code == .invalidClient && error?.message.contains("wrong one") == false)

@@ -25,7 +25,7 @@ struct UserInfoByFormTests {
         }
     }
 
-    @Test func `the token stands in the form and nowhere else`() async throws {
+    @Test func `the token is in the form and nowhere else`() async throws {
         try await withSession { provider, state in
             let claims = try await state.userInfoByForm()
             #expect(claims.subject == "248289761001")

@@ -8,16 +8,16 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §10.1.1, for what the provider signs beside ID tokens: its keys change.
+/// OpenID Connect Core §10.1.1, for tokens other than ID tokens: the provider's keys change.
 @Suite(.timeLimit(.minutes(5)))
 struct LogoutKeyTests {
-    /// A verifier whose provider publishes what the test says, and a clock.
+    /// A verifier whose provider publishes the test's keys, and a clock.
     private final class Bench: Sendable {
         let published = LockedValue<[JSON]>([])
         let fetches = LockedValue(0)
         let clock = LockedValue(Signer.now)
-        /// Called for each look at the clock.
-        let onLook = LockedValue<@Sendable () -> Void>({})
+        /// Called for each read of the clock.
+        let onRead = LockedValue<@Sendable () -> Void>({})
 
         func verifier() throws -> LogoutTokenVerifier {
             let provider = try ProviderMetadata(
@@ -26,7 +26,7 @@ struct LogoutKeyTests {
             let environment = Environment(
                 transport: Keys(bench: self),
                 now: { [self] in
-                    onLook.withLock { $0 }()
+                    onRead.withLock { $0 }()
                     return Timestamp(wall: clock.withLock { $0 })
                 })
             return LogoutTokenVerifier(client: Client(id: "s6BhdRkqt3", provider: provider), environment: environment)
@@ -64,7 +64,7 @@ struct LogoutKeyTests {
         return (try Signer(), new)
     }
 
-    @Test func `a key that is not published yet is a refusal for now, and so it is for those after it`() async throws {
+    @Test func `a key that is not published yet is a temporary refusal, also for later tokens`() async throws {
         let (old, new) = try signers()
         let bench = Bench()
         bench.published.withLock { $0 = [old.jwk()] }
@@ -95,7 +95,7 @@ struct LogoutKeyTests {
         #expect(bench.fetches.withLock { $0 } == 1)
     }
 
-    @Test func `a forged signature is refused for good, once the keys were fetched for it`() async throws {
+    @Test func `a forged signature is refused permanently, once the keys were fetched for it`() async throws {
         let (signer, forger) = (try Signer(), try Signer())
         let bench = Bench()
         bench.published.withLock { $0 = [signer.jwk()] }
@@ -107,7 +107,7 @@ struct LogoutKeyTests {
         #expect(second.isTemporary && bench.fetches.withLock { $0 } == 2)
     }
 
-    /// One caller looks at the old keys, and before it has them fetched again another one has done so.
+    /// One caller checks the old keys, and another one has them fetched again before the first one does.
     @Test func `keys that another caller has just fetched are used`() async throws {
         let (old, new) = try signers()
         let bench = Bench()
@@ -116,14 +116,14 @@ struct LogoutKeyTests {
         _ = try await verifier.verify(token(old, "1"))
         bench.published.withLock { $0.append(new.jwk(kid: "key-2")) }
 
-        // A caller looks at the clock for the keys at hand, and again before it has them fetched: there it waits.
+        // A caller reads the clock for the cached keys, and again before it has them fetched: there it waits.
         let (arrivals, arrived) = AsyncStream<Void>.makeStream()
-        let (looks, release) = (LockedValue(0), DispatchSemaphore(value: 0))
-        bench.onLook.withLock {
+        let (reads, release) = (LockedValue(0), DispatchSemaphore(value: 0))
+        bench.onRead.withLock {
             $0 = {
                 guard Slow.isMe,
-                    looks.withLock({ looks in
-                        looks += 1; return looks == 2
+                    reads.withLock({ reads in
+                        reads += 1; return reads == 2
                     })
                 else { return }
                 arrived.finish()
@@ -141,7 +141,7 @@ struct LogoutKeyTests {
     }
 }
 
-/// Whether this task is the one that is held up.
+/// Whether this task is the delayed one.
 private enum Slow {
     @TaskLocal static var isMe = false
 }

@@ -23,7 +23,7 @@ struct LogoutTokenTests {
         ]
     }
 
-    /// A verifier whose provider publishes one key and perhaps tells its time, and the clock that it goes by.
+    /// A verifier whose provider publishes one key and perhaps sends its time, and the verifier's clock.
     private struct Bench {
         let signer: Signer
         let verifier: LogoutTokenVerifier
@@ -91,7 +91,7 @@ struct LogoutTokenTests {
             ("events", [event: ["reason": "bored"], "urn:x": [:]]),
             ("iat", .number(.init(now + 59))), ("exp", .number(.init(now - 59))), ("iat", .number(.init(now - 179))),
         ] as [(String, JSON?)])
-    func `what the specification leaves open is accepted`(name: String, value: JSON?) async throws {
+    func `values that the specification leaves open are accepted`(name: String, value: JSON?) async throws {
         let bench = try Bench()
         _ = try await bench.verifier.verify(bench.token { $0[name] = value })
     }
@@ -183,8 +183,7 @@ struct LogoutTokenTests {
 
     // §2.4, §2.6 step 1
     @Test(arguments: [[], [.idToken]] as [Set<EncryptedResponse>])
-    func `an encrypted token is decrypted, and what is in it is verified`(required: Set<EncryptedResponse>) async throws
-    {
+    func `an encrypted token is decrypted, and its content is verified`(required: Set<EncryptedResponse>) async throws {
         let (recipient, other) = (try Recipient(), try Recipient())
         let key = try recipient.key
         let bench = try Bench {
@@ -210,7 +209,7 @@ struct LogoutTokenTests {
         _ = try await other.verifier.verify(other.token())
     }
 
-    @Test func `a token is good once, and its name is free again when it could not be accepted any more`()
+    @Test func `a token is valid once, and its name is free again when it could not be accepted any more`()
         async throws
     {
         let bench = try Bench()
@@ -228,7 +227,7 @@ struct LogoutTokenTests {
         _ = try await bench.verifier.verify(fresh)
     }
 
-    @Test func `a token is good again after a store that refused to remove the session (§2.8)`() async throws {
+    @Test func `a token is valid again after a store refused to remove the session (§2.8)`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -283,7 +282,7 @@ struct LogoutTokenTests {
         _ = try await bench.verifier.verify(fromForm: "logout_token=\(bench.token().reveal())&more=1")
     }
 
-    @Test func `what is no token is refused without being repeated`() async throws {
+    @Test func `a text that is no token is refused without being repeated`() async throws {
         let bench = try Bench()
         let error = try #require(await refusal(bench, Secret("not-a-token-at-all")))
         #expect(error.code == .invalidLogoutToken && !"\(error)".contains("not-a-token-at-all"))

@@ -29,11 +29,11 @@ struct ProviderLogoutTests {
     private func endedSession(
         _ world: World, _ app: LocalProvider, _ store: TestStore
     ) async throws -> (state: AuthState, form: String, page: String) {
-        let person = world.browser
+        let browser = world.browser
         let listener = try LoopbackRedirectListener()
         defer { listener.close() }
         let request = try AuthorizationRequest(client: try await world.client(), redirectURI: listener.redirectURI)
-        async let lastPage = person.visit(request.url)
+        async let lastPage = browser.visit(request.url)
         let response = try await listener.redirect { query -> Result<AuthorizationResponse, any Error>? in
             do { return try request.response(fromQuery: query).map(Result.success) } catch { return .failure(error) }
         }
@@ -42,7 +42,7 @@ struct ProviderLogoutTests {
         let state = try await AuthState.exchange(response.get(), store: store, environment: world.environment)
         let end = try EndSessionRequest(
             record: await state.record, postLogoutRedirectURI: "http://127.0.0.1:9/callback")
-        let page = try await person.visit(end.url.reveal())
+        let page = try await browser.visit(end.url.reveal())
         try await app.requests(1, at: .none)
         let posted = try #require(app.log(.none).first)
         #expect(posted.method == .post && posted.path == "/backchannel-logout")
@@ -85,7 +85,7 @@ struct ProviderLogoutTests {
         }
     }
 
-    @Test func `what the browser brings ends the session too`() async throws {
+    @Test func `a front-channel request ends the session too`() async throws {
         try await run { world, app, client in
             let (state, _, page) = try await endedSession(world, app, TestStore())
             let frame = try #require(page.firstMatch(of: /<iframe src="([^"]+)" hidden>/)?.1)

@@ -42,7 +42,7 @@ struct AuthStateRecordTests {
     /// RFC 6749 §5.1 lets a server say more; apps of some providers live by it.
     @Test func `additional response members are kept until they change or the session ends`() async throws {
         try await World.run { world in
-            func answering(_ more: JSON.Object) {
+            func addToResponse(_ more: JSON.Object) {
                 world.provider.fault(
                     .editReply { reply in
                         guard var members = try? JSON(parsing: reply.body).object else { return }
@@ -50,7 +50,7 @@ struct AuthStateRecordTests {
                         reply.body = Array(JSON.object(members).serialized().utf8)
                     }, at: .token)
             }
-            answering(["patient": "p-1", "device_secret": "hush-hush"])
+            addToResponse(["patient": "p-1", "device_secret": "hush-hush"])
             let state = try await world.signIn()
             let record = await state.record
             #expect(record.additionalParameters == ["patient": "p-1", "device_secret": "hush-hush"])
@@ -58,11 +58,11 @@ struct AuthStateRecordTests {
             #expect(!"\(record)".contains("hush-hush"))
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(await state.record.additionalParameters["patient"] == "p-1")
-            answering(["patient": "p-2"])
+            addToResponse(["patient": "p-2"])
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(await state.record.additionalParameters == ["patient": "p-2"])
-            // What a token for something else says is not the session's.
-            answering(["patient": "p-3"])
+            // Members of another token's response are not the session's.
+            addToResponse(["patient": "p-3"])
             _ = try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID]))
             #expect(await state.record.additionalParameters == ["patient": "p-2"])
             try await state.forget()

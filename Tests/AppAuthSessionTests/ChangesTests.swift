@@ -73,7 +73,7 @@ struct ChangesTests {
         }
     }
 
-    @Test func `reading the store reports what another process has done, and sends nothing`() async throws {
+    @Test func `reading the store reports the changes of another process, and sends nothing`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await world.signIn(store: store)

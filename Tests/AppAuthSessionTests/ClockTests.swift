@@ -33,7 +33,7 @@ struct ClockTests {
             let state = try await world.signIn()
             _ = try await state.freshAccessToken(forceRefresh: true)
             let token = try #require(await state.record.accessToken)
-            // What is shown is the time that the provider means.
+            // The error shows the time that the provider means.
             #expect(token.expiresAt == world.clock.now + skew + 3600)
             #expect(!token.isExpired(at: world.clock.timestamp))
         }
@@ -59,7 +59,7 @@ struct ClockTests {
             #expect(error.code == .clockSkew && error.isTemporary)
             #expect(error.message.contains("31543200 s ahead of"))
             #expect(await state.record.end == nil)
-            // Nothing was lost: the rotated refresh token is good once the clock is.
+            // Nothing was lost: the rotated refresh token is valid once the clock is right.
             world.clock.step(by: 31_536_000)
             _ = try await state.freshAccessToken(forceRefresh: true)
         }

@@ -161,7 +161,7 @@ struct DPoPSessionTests {
         }
     }
 
-    /// RFC 7523 §3: an assertion is good once.
+    /// RFC 7523 §3: an assertion is valid once.
     @Test func `a client that signs to authenticate signs anew for the second request`() async throws {
         let key = try SigningKey.generate(.es256)
         var configuration = Self.strict
@@ -215,7 +215,7 @@ struct DPoPSessionTests {
         }
     }
 
-    /// The session goes on with the same key, also where it is taken up again.
+    /// The session continues with the same key, also after it is restored.
     private func expectBound(_ state: AuthState, in store: MemoryTokenStore, _ world: World) async throws {
         #expect(try await state.freshAccessToken().type == .dpop)
         let again = try #require(try await AuthState(restoring: store, environment: world.environment))

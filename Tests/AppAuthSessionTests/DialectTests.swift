@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What a server says otherwise than the RFCs is translated on its way.
+/// A dialect translates the messages of a server that deviates from the RFCs.
 struct DialectTests {
     @Test func `a token request is changed before it is sent, a refresh too, and nothing else is`() async throws {
         try await World.run { world in

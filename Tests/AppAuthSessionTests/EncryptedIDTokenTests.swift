@@ -32,7 +32,7 @@ struct EncryptedIDTokenTests {
             _ = try await state.freshAccessToken(forceRefresh: true)
             let second = try #require(await state.record.idToken)
             #expect(second.rawValue != first.rawValue && second.subject == first.subject)
-            // Another process needs no key for what is stored.
+            // Another process needs no key for the stored session.
             let stored = try #require(await store.record)
             #expect(try AuthStateRecord(decoding: stored.encoded(), from: "test").idToken == second)
         }

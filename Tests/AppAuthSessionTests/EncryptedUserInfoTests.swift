@@ -53,7 +53,7 @@ struct EncryptedUserInfoTests {
         }
     }
 
-    @Test func `what says that it is signed has to be, and by the provider`() async throws {
+    @Test func `a response that claims to be signed has to be, and by the provider`() async throws {
         try await run { world, recipient in
             let state = try await world.signIn()
             let claims: JSON = ["sub": "248289761001"]

@@ -26,7 +26,7 @@ struct ForgetTests {
         }
     }
 
-    @Test func `a response that comes late brings nothing back`() async throws {
+    @Test func `a late response restores nothing`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -40,7 +40,7 @@ struct ForgetTests {
             #expect(await state.record == forgotten)
             #expect(await store.record == nil)
             #expect(await store.saves == 2)
-            // The tokens of the late response are of no use to anybody.
+            // The tokens of the late response are revoked.
             #expect(world.provider.count(.revocation) == 2)
         }
     }

@@ -20,7 +20,7 @@ struct GrantTests {
             parameters: ["username": Secret("alice"), "password": Secret(text)])
     }
 
-    private func person(_ world: World) async throws -> Client {
+    private func confidentialClient(_ world: World) async throws -> Client {
         try await world.client("demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
     }
 
@@ -110,7 +110,7 @@ struct GrantTests {
                     .clientCredentials(), as: client, store: store, environment: world.environment)
             case "client":
                 _ = try await AuthState.present(
-                    grant, as: person(world), store: store, environment: world.environment)
+                    grant, as: confidentialClient(world), store: store, environment: world.environment)
             case "end":
                 let state = try await AuthState.present(
                     grant, as: client, store: store, environment: world.environment)
@@ -146,7 +146,7 @@ struct GrantTests {
 
     @Test func `restoreOrPresent begins a session anew if it can neither be used nor renewed`() async throws {
         try await World.run { world in
-            let (store, client) = (TestStore(), try await person(world))
+            let (store, client) = (TestStore(), try await confidentialClient(world))
             // Without offline_access there is no refresh token.
             for _ in 0..<2 {
                 _ = try await AuthState.restoreOrPresent(
@@ -223,7 +223,7 @@ struct GrantTests {
         try await World.run { world in
             let store = TestStore()
             let state = try await AuthState.present(
-                password(scope: [.openID, .offlineAccess]), as: person(world), store: store,
+                password(scope: [.openID, .offlineAccess]), as: confidentialClient(world), store: store,
                 environment: world.environment)
             let record = await state.record
             #expect(record.idToken?.subject == User.alice.subject)
@@ -239,7 +239,7 @@ struct GrantTests {
 
     @Test func `a wrong password is the server's own error, without the password`() async throws {
         try await World.run { world in
-            let client = try await person(world)
+            let client = try await confidentialClient(world)
             let error = try #require(
                 await authError {
                     try await AuthState.present(
@@ -254,7 +254,7 @@ struct GrantTests {
     @Test func `an ID token that cannot be verified is no session`() async throws {
         try await World.run { world in
             world.provider.fault(.editIDToken { $0.claims["aud"] = "another" }, at: .token)
-            let client = try await person(world)
+            let client = try await confidentialClient(world)
             let error = await authError {
                 try await AuthState.present(password(), as: client, store: TestStore(), environment: world.environment)
             }

@@ -50,12 +50,12 @@ struct KeyRotationTests {
             let fetched = try #require(try await cache.refetch())
             let error = try #require(refusal { try verifier.verify(old, keys: fetched, expecting: expected) })
             #expect(error.message.contains("expected a matching key"))
-            // The session goes on with the new key.
+            // The session continues with the new key.
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }
 
-    @Test func `another key under the same kid is fetched, and the session goes on`() async throws {
+    @Test func `another key under the same kid is fetched, and the session continues`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             let kid = try await kid(state)

@@ -44,7 +44,7 @@ struct MissingPlaceTests {
     }
 
     @Test(.timeLimit(.minutes(1)), arguments: Absence.allCases)
-    func `a session whose location is missing goes on when the location is back`(absence: Absence) async throws {
+    func `a session whose location is missing continues when the location is back`(absence: Absence) async throws {
         try await withPlace { location in
             try await World.run { world in
                 let state = try await world.signIn(store: location.store)

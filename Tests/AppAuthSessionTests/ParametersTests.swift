@@ -90,7 +90,7 @@ struct ParametersTests {
             #expect(await state.record == before)
             #expect(await store.record == before)
             #expect(world.provider.log(.token).map { $0.form["scope"] == "openid" } == [false, true])
-            // The refresh token is good: the session's own refresh shows it.
+            // The refresh token is valid: the session's own refresh shows it.
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(await state.record.refreshToken != before.refreshToken)
         }

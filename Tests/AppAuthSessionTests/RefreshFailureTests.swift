@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What ends a session, and what does not.
+/// The errors that end a session, and those that do not.
 struct RefreshFailureTests {
     @Test func `an invalid refresh token ends the session, with the reason (RFC 6749 §5.2)`() async throws {
         try await World.run { world in

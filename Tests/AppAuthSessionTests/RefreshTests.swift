@@ -7,7 +7,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What a refresh takes over, and when one is made (RFC 6749 §6, OpenID Connect Core §12).
+/// The results of a refresh, and the time of one (RFC 6749 §6, OpenID Connect Core §12).
 struct RefreshTests {
     @Test func `a token is refreshed 60 s before its end, and not before`() async throws {
         try await World.run { world in

@@ -32,7 +32,7 @@ struct RefreshedIDTokenTests {
             let stored = String(decoding: try after.encoded(), as: UTF8.self)
             for token in try responses.tokens { #expect(!stored.contains(token)) }
 
-            // What came with it is of no use to anybody, and revoked.
+            // The tokens that came with it are of no use, and revoked.
             for token in try responses.tokens { #expect(!world.provider.isAlive(token)) }
             let requests = world.provider.log.count
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
@@ -232,7 +232,7 @@ struct RefreshedIDTokenTests {
             #expect(after.accessToken == before.accessToken)
             #expect(after.idToken == before.idToken)
             #expect(await store.record == after)
-            // Once the clock is right, the session goes on.
+            // Once the clock is right, the session continues.
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }

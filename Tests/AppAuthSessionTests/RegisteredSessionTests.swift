@@ -137,7 +137,7 @@ struct RegisteredSessionTests {
             #expect(stored.registration?.metadata.tokenEndpointAuthMethod == "private_key_jwt")
             #expect(stored.registration?.accessToken != before.registration?.accessToken)
             #expect(stored.authentication == before.authentication)
-            // What is stored is good, here and in another process, with the name of the key and without.
+            // The stored record works, here and in another process, with the name of the key and without.
             #expect(await authError { try await state.registration() }?.code == .invalidConfiguration)
             let second = try #require(try await AuthState(restoring: store, environment: world.environment))
             _ = try await second.registration(keyNamed: "mine")
@@ -205,13 +205,13 @@ struct RegisteredSessionTests {
         }
     }
 
-    @Test func `another process goes on from what the first has stored`() async throws {
+    @Test func `another process continues from the first one's record`() async throws {
         try await World.run { world in
             let store = TestStore()
             let first = try await signIn(world, store)
             let second = try #require(try await AuthState(restoring: store, environment: world.environment))
             let known = try await first.registration()
-            // It knows an older token, which is good no more.
+            // It knows an older token, which is no longer valid.
             let latest = try await second.registration()
             #expect(latest.accessToken != known.accessToken)
             // And a refresh by the first does not put its older one back.

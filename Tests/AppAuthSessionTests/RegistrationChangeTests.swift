@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A change of the registration that was sent takes back the token before (RFC 7592 §2.2): what comes of it is not lost.
+/// A sent change of the registration revokes the earlier token (RFC 7592 §2.2): its response is not lost.
 @Suite(.timeLimit(.minutes(5)))
 struct RegistrationChangeTests {
     private func withSession(
@@ -28,7 +28,7 @@ struct RegistrationChangeTests {
         try await #require(try await AuthState(restoring: store, environment: world.environment)).registration()
     }
 
-    @Test func `a caller that is cancelled leaves at once, and what was sent is finished and stored`() async throws {
+    @Test func `a cancelled caller leaves at once, and the sent change is finished and stored`() async throws {
         try await withSession { world, store, state in
             let hold = world.provider.hold(.clientConfiguration)
             let updating = Task { try await state.updateRegistration { $0.clientName = "Renamed" } }

@@ -80,7 +80,7 @@ struct RevocationTests {
         }
     }
 
-    @Test func `a token that the server does not know is as good as revoked (RFC 7009 §2.2)`() async throws {
+    @Test func `a token that the server does not know counts as revoked (RFC 7009 §2.2)`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.provider.revokeGrant(of: try #require(await state.record.refreshToken).reveal())

@@ -5,7 +5,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// A rotated refresh token is stored before the response that brought it is verified: that may take minutes, and the process
+/// A rotated refresh token is stored before its response is verified: that may take minutes, and the process
 /// may not live so long.
 @Suite(.timeLimit(.minutes(5)))
 struct RotationTests {
@@ -61,7 +61,7 @@ struct RotationTests {
 
     @Test func `a process that resumes the refresh of a dead one keeps the session`() async throws {
         try await whileKeysAreFetched { world, store, _, _, caller, hold in
-            // What a process finds that comes after a crash.
+            // The record that a process finds after a crash.
             let left = TestStore(await store.record)
             let next = try #require(await AuthState(restoring: left, environment: world.environment))
             hold.release()

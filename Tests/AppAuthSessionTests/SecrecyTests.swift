@@ -9,7 +9,7 @@ import ScriptedBrowser
 import TestFixtures
 import Testing
 
-/// What was in play during a whole session, at trace level, is printed nowhere.
+/// The secrets of a whole session are printed nowhere, even at trace level.
 struct SecrecyTests {
     @Test func `no line, error or description holds a secret, in a session from sign-in to sign-out`() async throws {
         try await World.run { world in
@@ -76,8 +76,8 @@ struct SecrecyTests {
             issuer: Issuer(world.provider.issuer), clientID: "demo-confidential", clientSecret: Secret(secret),
             appName: "Test",
             environment: world.environment)
-        let person = world.browser
-        signIn.browser = Browser { url in Task { try await person.visit(url) } }
+        let browser = world.browser
+        signIn.browser = Browser { url in Task { try await browser.visit(url) } }
         signIn.observe = { event in
             // The URL for the browser is shown to the user on purpose.
             if case .authorization = event { return }
@@ -86,7 +86,7 @@ struct SecrecyTests {
         return try await signIn.run(store: store)
     }
 
-    /// Errors of every kind, with servers that repeat what they got.
+    /// Errors of every kind, with servers that repeat the request.
     private func fail(_ world: World, _ state: AuthState, _ texts: Texts) async throws {
         let record = await state.record
         let refreshToken = try #require(record.refreshToken).reveal()
@@ -121,7 +121,7 @@ struct SecrecyTests {
         ].compactMap { name, secret in secret.map { (name, $0.reveal()) } }
     }
 
-    /// What went over the wire and must not be seen: also as a form encodes it.
+    /// The secrets that went over the wire: also as a form encodes them.
     private func secrets(_ world: World) throws -> [(name: String, value: String)] {
         var secrets: [(name: String, value: String)] = [("password", "looking-glass")]
         for request in world.provider.log {

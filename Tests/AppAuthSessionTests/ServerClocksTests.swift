@@ -4,7 +4,7 @@ import HTTPTypes
 import AppAuthTestProvider
 import Testing
 
-/// Whose clock counts, of all the servers that have answered.
+/// The choice among the clocks of all servers that have responded.
 struct ServerClocksTests {
     private let clocks = ServerClocks()
     private let date = Date(timeIntervalSince1970: 1_750_000_000)
@@ -57,11 +57,11 @@ struct ServerClocksTests {
         #expect(try skew(client()) == 1)
     }
 
-    /// RFC 9111 §5.1: the Date of what comes out of a cache is that of when it went in.
+    /// RFC 9111 §5.1: the Date of a cached response is the time of its origin, not of its use.
     @Test(arguments: [(nil, true), ("0", true), ("1", false), ("3600", false), ("", false)] as [(String?, Bool)])
-    func `a cached response sets no clock`(age: String?, tells: Bool) throws {
+    func `a cached response sets no clock`(age: String?, setsClock: Bool) throws {
         note("token.example", 1, age: age)
-        #expect(try (skew(client()) != nil) == tells)
+        #expect(try (skew(client()) != nil) == setsClock)
     }
 
     @Test(arguments: [(86_400, 1), (86_401, 3)] as [(Int, Double)])

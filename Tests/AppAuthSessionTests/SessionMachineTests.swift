@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// Sequences of inputs that a store and two processes can hardly be brought to.
+/// Sequences of inputs that a store and two processes can hardly reproduce.
 struct SessionMachineTests {
     /// Executes a change of the store, as ``AuthState`` does.
     private func execute(

@@ -70,7 +70,7 @@ struct SharedSessionTests {
         }
     }
 
-    /// It would look at the store again in an hour.
+    /// It would read the store again in an hour.
     @Test func `a waiting caller wakes when the lock is released`() async throws {
         try await twoStates { world, store, _, _ in
             var environment = world.environment
@@ -121,15 +121,15 @@ struct SharedSessionTests {
             let before = await state.record.accessToken
             let token = try await state.freshAccessToken()
             #expect(token == before)
-            // Not to whom it is no use.
+            // But not to a caller that cannot use it.
             let wanting = Task { try await state.freshAccessToken(forceRefresh: true) }
             try await waitUntil { store.base.lockWaitingCount == 1 }
-            // Nor does that one keep it from those behind it.
+            // That caller does not block the ones behind it.
             let next = try await state.freshAccessToken()
             #expect(next == before)
-            // The one that is left has looked at the store in vain.
-            let looks = store.looks
-            try await waitUntil { store.looks > looks + 1 }
+            // The remaining caller has read the store in vain.
+            let reads = store.timedReads
+            try await waitUntil { store.timedReads > reads + 1 }
             #expect(state.waitingCount == 1)
             wanting.cancel()
             await #expect(throws: CancellationError.self) { try await wanting.value }
@@ -156,7 +156,7 @@ struct SharedSessionTests {
         let base: FileTokenStore
         let attended = LockedValue<[Bool]>([])
         /// How often it was read by a timer.
-        var looks: Int { attended.withLock { $0.count { !$0 } } }
+        var timedReads: Int { attended.withLock { $0.count { !$0 } } }
 
         var location: String { base.location }
         func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
@@ -179,7 +179,7 @@ struct SharedSessionTests {
             world.clock.advance(by: 3600)
             let lock = try await store.refreshLock()
             let waiting = Task { try await state.freshAccessToken() }
-            try await waitUntil { watched.looks >= 3 }
+            try await waitUntil { watched.timedReads >= 3 }
             // At the restoration, and when the caller came.
             #expect(watched.attended.withLock { $0.count { $0 } } == 2)
             lock.release()

@@ -16,7 +16,7 @@ struct StepUpChallengeTests {
             (#"Bearer error="insufficient_user_authentication", max_age="-1""#, [], nil),
             (#"Bearer error="insufficient_user_authentication", max_age="soon""#, [], nil),
         ] as [(String, [String], Int?)])
-    func `what a resource demands is read from its challenge`(field: String, acr: [String], age: Int?) throws {
+    func `the demands of a resource are read from its challenge`(field: String, acr: [String], age: Int?) throws {
         let challenge = try #require(response(401, field).stepUpChallenge)
         #expect(challenge.acrValues == acr)
         #expect(challenge.maxAge == age)
@@ -40,7 +40,7 @@ struct StepUpChallengeTests {
         #expect(response(status, field).stepUpChallenge == nil)
     }
 
-    @Test func `a new sign-in requests what was demanded, and keeps the other options`() throws {
+    @Test func `a new sign-in requests the demanded values, and keeps the other options`() throws {
         var options = AuthorizationRequest.Options()
         (options.acrValues, options.maxAge) = (["old"], 900)
         let age = try #require(

@@ -252,7 +252,7 @@ struct JWTBearerTests {
             let record = await state.record
             #expect(record.idToken?.subject == User.alice.subject && !record.renewsItself)
             #expect(!String(decoding: try record.encoded(), as: UTF8.self).contains(assertion.reveal()))
-            // It is good once.
+            // It is valid once.
             #expect(await authError { try await session(world, assertion) }?.code == .invalidGrant)
         }
     }

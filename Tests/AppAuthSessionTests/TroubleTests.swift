@@ -82,7 +82,7 @@ struct TroubleTests {
     @Test(arguments: [
         (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostResponse, true),
     ])
-    func `the note of a response that never came stays until the server has answered`(fault: Fault, isNoted: Bool)
+    func `the note of a response that never came stays until the server responds`(fault: Fault, isNoted: Bool)
         async throws
     {
         var configuration = LocalProvider.Configuration.demo
@@ -97,7 +97,7 @@ struct TroubleTests {
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
             let second = try #require(await state.record.pendingRefresh)
             #expect(second.first == first.first)
-            // A server that answers has not used the token up this time; the time before it may have.
+            // A server that responds has not used the token up this time; the time before it may have.
             #expect((second.last == world.clock.timestamp) == isNoted)
         }
     }
@@ -204,14 +204,14 @@ struct TroubleTests {
             world.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token, times: nil)
             for _ in 0..<5 { #expect(await authError { try await state.freshAccessToken() } != nil) }
             #expect(world.provider.count(.token) == 3)
-            // Each of them has rotated the refresh token, and the latest is good.
+            // Each of them has rotated the refresh token, and the latest is valid.
             world.provider.clearFaults()
             world.clock.advance(by: 2)
             _ = try await state.freshAccessToken()
         }
     }
 
-    @Test func `a lost response is no end; a refusal afterwards is, and says what happened`() async throws {
+    @Test func `a lost response is no end; a refusal afterwards is, and explains itself`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -269,7 +269,7 @@ struct TroubleTests {
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
             #expect(world.provider.count(.token) == 1)
             #expect(await !state.hasUnsavedTokens)
-            // A token that is good needs no store.
+            // A valid token needs no store.
             _ = try await state.freshAccessToken()
         }
     }

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// RFC 8252 §7.3: any port, for a loopback IP literal alone; RFC 9700 §2.1: everything else exactly.
+    /// RFC 8252 §7.3: any port, only for a loopback IP literal; RFC 9700 §2.1: everything else exactly.
     @Test(arguments: [
         ("http://127.0.0.1/callback", "http://127.0.0.1:5555/callback", true),
         ("http://127.0.0.1:80/callback", "http://127.0.0.1:5555/callback", true),

@@ -10,7 +10,7 @@ import Testing
 
     private func ask(
         _ provider: LocalProvider, _ form: [(name: String, value: String)], basic: String? = nil
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         let fields = basic.map { [("Authorization", "Basic " + Data($0.utf8).base64EncodedString())] } ?? []
         return try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + form, fields)
     }

@@ -22,7 +22,7 @@ import Testing
             refreshToken = try #require(response.json?["refresh_token"]?.string)
         }
 
-        mutating func refresh() async throws -> Wire.Answer {
+        mutating func refresh() async throws -> Wire.Response {
             let response = try await Wire.post(
                 issuer + "/token",
                 [

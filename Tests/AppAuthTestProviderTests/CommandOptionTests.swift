@@ -2,7 +2,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What the options of `local-provider` change beyond OpenID Connect Core.
+/// The options of `local-provider` beyond OpenID Connect Core.
 @Suite struct CommandOptionTests {
     private let form: [(name: String, value: String)] = [
         ("grant_type", "client_credentials"), ("client_id", "demo-service"),
@@ -10,7 +10,7 @@ import Testing
         ("authorization_details", #"[{"type":"payment_initiation"}]"#),
     ]
 
-    @Test func `the provider insists on what it is told to, and its metadata says so`() async throws {
+    @Test func `the provider enforces its options, and its metadata says so`() async throws {
         let child = try CommandTests.Child([
             "--require-par", "--require-dpop", "--dpop-nonce", "--authorization-details-type", "payment_initiation",
             "--step-up", "urn:example:strong",

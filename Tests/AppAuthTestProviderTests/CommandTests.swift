@@ -10,7 +10,7 @@ import Testing
         let (input, output, errors) = (Pipe(), Pipe(), Pipe())
 
         init(_ arguments: [String]) throws {
-            // The tests and the executables stand in one folder.
+            // The tests and the executables are in one folder.
             process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
                 .appending(path: "local-provider")
             process.arguments = arguments
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `it prints its issuer alone, serves, and ends cleanly on a signal`(signal: Int32) async throws {
+    func `it prints only its issuer, serves, and ends cleanly on a signal`(signal: Int32) async throws {
         let child = try Child([
             "--verbose", "--issuer-path", "/t", "--user", "bob:a:b", "--client", "extra:s:x", "--access-token-lifetime",
             "7",

@@ -8,7 +8,7 @@ import Testing
         ("", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"),
         ("/tenant", "/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"),
     ])
-    func `metadata stands at both locations and names the issuer`(path: String, openID: String, oauth: String)
+    func `metadata is at both locations and names the issuer`(path: String, openID: String, oauth: String)
         async throws
     {
         try await withLocalProvider(.demo { $0.issuerPath = path }) { provider in
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `documents take GET alone and can say how long they are good`() async throws {
+    @Test func `documents are served to GET only, and can say how long they are valid`() async throws {
         try await withLocalProvider(
             .demo {
                 $0.keysCacheControl = "max-age=7"

@@ -2,7 +2,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// OpenID Connect Registration §2, Core §10.2 and §16.14: answers that one client alone can read.
+/// OpenID Connect Registration §2, Core §10.2 and §16.14: responses that only one client can read.
 @Suite struct EncryptionTests {
     private static let recipient = Result { try RecipientKey.generate(.ec(.p256)) }
 
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `the metadata names what it can`() async throws {
+    @Test func `the metadata names the supported algorithms`() async throws {
         try await withLocalProvider { provider in
             let document = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             for kind in ["id_token", "userinfo"] {

@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `an old hint is good, also when its key is gone`() async throws {
+    @Test func `an old hint is valid, even if its key is gone`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(
             .demo {
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `who is not signed in goes straight back`() async throws {
+    @Test func `a user who is not signed in is redirected at once`() async throws {
         try await withLocalProvider { provider in
             let idToken = try #require(try provider.mintSession().idToken)
             let parameters = [("id_token_hint", idToken), ("post_logout_redirect_uri", after)]

@@ -6,7 +6,7 @@ import Testing
 
 /// Each fault as it is seen on the wire.
 @Suite struct FaultTests {
-    private func get(_ provider: LocalProvider, limit: Int = .max) async throws -> Wire.Answer {
+    private func get(_ provider: LocalProvider, limit: Int = .max) async throws -> Wire.Response {
         try await Wire.send("GET", provider.url(.openIDConfiguration), limit: limit)
     }
 
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `a status can stand in for a response, and nothing was done`() async throws {
+    @Test func `a status can replace a response, and nothing was done`() async throws {
         try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
@@ -185,7 +185,7 @@ import Testing
         return try #require(response.json?["id_token"]?.string)
     }
 
-    @Test func `the claims of an ID token can be wrong under a good signature`() async throws {
+    @Test func `the claims of an ID token can be wrong under a valid signature`() async throws {
         try await withLocalProvider { provider in
             let token = try await idToken(provider) { draft in
                 draft.claims["iss"] = "https://evil.example"
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    @Test func `an OAuth error can stand in for a response`() async throws {
+    @Test func `an OAuth error can replace a response`() async throws {
         try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let token = try #require(try provider.mintSession().refreshToken)
@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    @Test func `a provider that is stopped lets go of what it holds`() async throws {
+    @Test func `a stopped provider closes the connections that it holds`() async throws {
         let provider = try await LocalProvider.start()
         let hold = provider.hold(.openIDConfiguration)
         async let response = get(provider)

@@ -4,7 +4,7 @@ import Testing
 
 /// OAuth 2.0 Form Post Response Mode: the response as a page whose form leads to the client.
 @Suite struct FormPostTests {
-    @Test func `the code is in the form, with state and iss, and is good`() async throws {
+    @Test func `the code is in the form, with state and iss, and is valid`() async throws {
         try await withLocalProvider { provider in
             let (flow, browser) = (Flow(provider: provider), TestBrowser())
             #expect(try await browser.open(flow.authorizationURL(["response_mode": "form_post"])) == nil)

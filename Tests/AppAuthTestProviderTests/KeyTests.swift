@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a rotation without an announcement brings an unknown key`() async throws {
+    @Test func `after a rotation without an announcement, the key is unknown`() async throws {
         try await withLocalProvider { provider in
             let first = try await kids(provider)
             try provider.rotateSigningKeys()

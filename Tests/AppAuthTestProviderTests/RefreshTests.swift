@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `within the grace period an old refresh token is good, afterwards it ends the family`() async throws {
+    @Test func `within the grace period an old refresh token is valid, afterwards it ends the family`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(
             .demo {

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a token counts in one Authorization field alone`() async throws {
+    @Test func `a token counts only in a single Authorization field`() async throws {
         try await withLocalProvider { provider in
             let (url, token) = (provider.url(.userInfo), try provider.mintSession().accessToken)
             let field = ("Authorization", "Bearer \(token)")
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `the echo tells what came`() async throws {
+    @Test func `the echo reports the request`() async throws {
         try await withLocalProvider { provider in
             let token = try provider.mintSession().accessToken
             let response = try await Wire.send(

@@ -6,14 +6,14 @@ import Testing
 @Suite struct RevocationTests {
     private func revoke(
         _ provider: LocalProvider, _ token: String?, client: String = "demo", hint: String? = nil
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         let form = [("token", token), ("token_type_hint", hint)].compactMap { name, value in value.map { (name, $0) } }
         return try await Wire.post(provider.url(.revocation), form + [("client_id", client)])
     }
 
     private func introspect(
         _ provider: LocalProvider, _ token: String, _ client: [(name: String, value: String)]? = nil
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         let service = [("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes")]
         return try await Wire.post(provider.url(.introspection), [("token", token)] + (client ?? service))
     }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `an unknown token is as good as revoked, another client's is not touched`() async throws {
+    @Test func `an unknown token counts as revoked, another client's is not touched`() async throws {
         try await withLocalProvider { provider in
             #expect(try await revoke(provider, "never-was").status == 200)
             #expect(try await revoke(provider, nil).json?["error"]?.string == "invalid_request")

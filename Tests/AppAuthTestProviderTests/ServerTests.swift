@@ -8,7 +8,7 @@ import Testing
 
 /// The HTTP below the protocol.
 @Suite struct ServerTests {
-    private func raw(_ text: String, _ provider: LocalProvider) async throws -> Wire.Answer {
+    private func raw(_ text: String, _ provider: LocalProvider) async throws -> Wire.Response {
         try await Wire.exchange(Array(text.utf8), port: provider.port)
     }
 
@@ -48,7 +48,7 @@ import Testing
         "GET /jwks?a=%ff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         "\u{16}\u{3}\u{1}\u{2}",
     ])
-    func `what is no proper request is refused`(request: String) async throws {
+    func `a malformed request is refused`(request: String) async throws {
         try await withLocalProvider { provider in
             let response = try await raw(request, provider)
             #expect(response.status == 400)

@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import Testing
 
 @Suite struct SignInPageTests {
-    @Test func `the page tells the demo password, takes the login hint and lets nothing else in`() async throws {
+    @Test func `the page shows the demo password and the login hint, and escapes the rest`() async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()
             #expect(
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `a wrong password is shown, and the right one goes on`() async throws {
+    @Test func `a wrong password is reported, and the right one continues`() async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(Flow(provider: provider).authorizationURL())
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Session fixation: who planted a cookie must not be signed in with it afterwards.
+    /// Session fixation: an attacker who planted a cookie must not be signed in with it afterwards.
     @Test func `signing in changes the cookie`() async throws {
         try await withLocalProvider { provider in
             let (browser, thief) = (TestBrowser(), TestBrowser())
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `who is signed in and has agreed is not asked again`() async throws {
+    @Test func `a signed-in user who has agreed is not asked again`() async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()
             let flow = Flow(provider: provider)

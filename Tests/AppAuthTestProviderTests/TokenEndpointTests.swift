@@ -31,7 +31,7 @@ import Testing
     }
 
     /// RFC 6749 §4.1.2.
-    @Test func `a code is good once, and its second use takes back what it gave`() async throws {
+    @Test func `a code is valid once, and its second use revokes its tokens`() async throws {
         try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let code = try await code(flow)
@@ -97,7 +97,7 @@ import Testing
             let get = try await Wire.send("GET", url.appendingQuery(form))
             #expect(get.status == 405)
             #expect(get.header("Allow") == "POST")
-            func error(_ response: Wire.Answer) -> String? {
+            func error(_ response: Wire.Response) -> String? {
                 response.status == 400 ? response.json?["error"]?.string : nil
             }
             let body = FormCoding.encode(form)
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// RFC 8707 §2.
-    @Test func `a token for a resource is good there alone`() async throws {
+    @Test func `a token for a resource is valid only there`() async throws {
         try await withLocalProvider(.demo { $0.resources = ["https://bank.example/"] }) { provider in
             let flow = Flow(provider: provider)
             let code = try await code(flow, ["resource": provider.url(.api), "prompt": "consent"])
@@ -138,7 +138,7 @@ import Testing
 
     @Test func `a client can get tokens for itself`() async throws {
         try await withLocalProvider { provider in
-            func ask(_ form: [(name: String, value: String)]) async throws -> Wire.Answer {
+            func ask(_ form: [(name: String, value: String)]) async throws -> Wire.Response {
                 try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + form)
             }
             let service = [("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes")]
@@ -156,7 +156,7 @@ import Testing
 
     @Test func `a password can be exchanged by clients that may`() async throws {
         try await withLocalProvider { provider in
-            func ask(_ client: [(name: String, value: String)], _ password: String) async throws -> Wire.Answer {
+            func ask(_ client: [(name: String, value: String)], _ password: String) async throws -> Wire.Response {
                 try await Wire.post(
                     provider.url(.token),
                     [("grant_type", "password"), ("username", "alice"), ("password", password)]
@@ -181,8 +181,8 @@ import Testing
             let client: [(name: String, value: String)] = [
                 ("client_id", "demo-confidential"), ("client_secret", RegisteredClient.demoConfidential.secret ?? ""),
             ]
-            let person: [(name: String, value: String)] = [("username", "alice"), ("password", "looking-glass")]
-            let response = try await Wire.post(provider.url(.token), [("grant_type", "password")] + person + client)
+            let owner: [(name: String, value: String)] = [("username", "alice"), ("password", "looking-glass")]
+            let response = try await Wire.post(provider.url(.token), [("grant_type", "password")] + owner + client)
             #expect((response.json?["refresh_token"]?.string != nil) == unasked)
             let direct = try await Wire.post(provider.url(.token), [("grant_type", "client_credentials")] + client)
             #expect(direct.status == 200)

@@ -6,7 +6,7 @@ import Glibc
 
 /// A store that breaks one promise, and keeps all the others.
 struct FlawedStore: TokenStore {
-    /// What is wrong, by the promise that it breaks: its beginning.
+    /// The flaw, named by the beginning of the promise that it breaks.
     enum Flaw: String, CaseIterable {
         case namesDiffer = "A store has a location"
         case isNeverEmpty = "An empty store"
@@ -28,7 +28,7 @@ struct FlawedStore: TokenStore {
         case blocks = "Waiting for the refresh lock"
     }
 
-    /// What all who open a place share.
+    /// The state that all stores of one location share.
     final class Shared: Sendable {
         struct State {
             var record: AuthStateRecord?
@@ -125,7 +125,7 @@ struct FlawedStore: TokenStore {
             shared.state.withLock { $0.kept.append(lock) }
             return lock
         case .lendsToTheGone:
-            // The one who is gone has it next, for ever.
+            // The waiter that is gone has it next, for ever.
             if shared.state.withLock({ $0.waiters }) > 0 { try await Task.sleep(for: .seconds(3600)) }
             do { return try await shared.refreshing.wait() } catch {
                 shared.state.withLock { $0.waiters = 1 }

@@ -38,7 +38,7 @@ struct TokenStoreConformanceTests {
     }
 
     @Test(arguments: FlawedStore.Flaw.allCases)
-    func `a store that breaks one promise is told that one, and no other`(flaw: FlawedStore.Flaw) async throws {
+    func `a store that breaks one promise fails that one, and no other`(flaw: FlawedStore.Flaw) async throws {
         let found = await violations(flaw)
         #expect(found.count == 1, "\(found)")
         #expect(try #require(found.first).sentence.hasPrefix(flaw.rawValue), "\(found)")

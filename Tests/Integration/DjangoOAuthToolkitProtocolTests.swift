@@ -5,8 +5,8 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// Registration and revocation at django-oauth-toolkit, with the library itself. Both endpoints stand in the RFC 8414
-    /// document alone.
+    /// Registration and revocation at django-oauth-toolkit, with the library itself. Both endpoints are only in the RFC
+    /// 8414 document.
     @Suite(.serialized, .provider("django_oauth_toolkit.py")) struct DjangoOAuthToolkitProtocol {
         /// RFC 7591, RFC 7009.
         @Test func `a public client registers itself, signs in, and revokes its tokens`() async throws {
@@ -29,7 +29,7 @@ extension Integration {
             #expect(refused?.code == .signInRequired, "\(refused as Any)")
         }
 
-        /// RFC 7592: each change brings another registration access token.
+        /// RFC 7592: each change returns another registration access token.
         @Test func `a registered client is read, changed and deleted`() async throws {
             let provider = try Provider.here()
             let registration = try await provider.registers(

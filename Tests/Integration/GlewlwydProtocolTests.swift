@@ -6,10 +6,10 @@ import Foundation
 import Testing
 
 extension Integration {
-    /// What a modern provider asks for, at Glewlwyd, with the library itself.
+    /// The requirements of a modern provider, at Glewlwyd, with the library itself.
     @Suite(.serialized, .provider("glewlwyd.py")) struct GlewlwydProtocol {
         /// RFC 9126.
-        @Test func `a request is pushed, and the browser carries its reference alone`() async throws {
+        @Test func `a request is pushed, and the browser carries only its reference`() async throws {
             let (provider, wire) = (try Provider.here(), Wire())
             let (state, query) = try await provider.signsIn(as: "web", over: wire) {
                 $0.clientSecret = try provider.secret(of: "web").map { Secret($0) }
@@ -72,7 +72,7 @@ extension Integration {
         }
 
         /// RFC 7662. In a signed response its 'aud' is that of the token, where RFC 9701 §5 has the requester: it is refused.
-        @Test func `what a token is worth is asked for`() async throws {
+        @Test func `a token is introspected`() async throws {
             let provider = try Provider.here()
             let secret = Secret(try #require(try provider.secret(of: "web")))
             let metadata = try await provider.metadata(with: .introspection)
@@ -103,7 +103,7 @@ extension Integration {
 
         /// RFC 7591, RFC 7592. Its response to a reading has an array where a string has to be, which is passed over, and its
         /// response to a deletion is 200 where §2.3 has 204, which is refused.
-        @Test func `a client registers itself, and changes what is registered`() async throws {
+        @Test func `a client registers itself, and changes its registration`() async throws {
             let provider = try Provider.here()
             let registration = try await provider.registers(
                 ClientMetadata(nativeAppWith: provider.redirectURIs, name: "Real App"))

@@ -14,7 +14,7 @@ extension Integration {
             }
         }
 
-        @Test func `the released sign-in brings Swift's libraries with it`() async throws {
+        @Test func `the released sign-in contains Swift's libraries`() async throws {
             let needed = try await librariesNeeded(by: Places.program("../release/sign-in"))
             #expect(needed.contains("libc.so.6"))
             #expect(!needed.contains { $0.contains("swift") || $0.contains("Foundation") }, "\(needed)")

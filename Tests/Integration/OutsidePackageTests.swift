@@ -74,7 +74,7 @@ extension Integration {
             return URL(filePath: folder).appending(path: ".build/debug")
         }
 
-        /// What stands in this folder now, as the one commit of a repository of its own.
+        /// The current files of this folder, as the one commit of a repository of its own.
         private func clone(into workspace: Workspace) async throws -> URL {
             let clone = workspace.folder.appending(path: "swift-appauth")
             try FileManager.default.createDirectory(at: clone, withIntermediateDirectories: false)

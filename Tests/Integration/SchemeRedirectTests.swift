@@ -31,8 +31,7 @@ extension Integration {
 
         /// The redirect itself goes to loopback. Facebook's response comes by a scheme that the app handles during the
         /// sign-in.
-        @Test func `Chromium hands Facebook's response to the desktop, and the sign-in at 7Pass goes on`() async throws
-        {
+        @Test func `Chromium hands Facebook's response to the desktop, and the 7Pass sign-in continues`() async throws {
             let session = try Session(desktop: "GNOME")
             let provider = try HelperProcess(
                 Places.program("local-provider"), ["--exit-with-stdin", "--double", "seven-pass"])
@@ -113,7 +112,7 @@ private struct Session {
         return try await program.run(arguments)
     }
 
-    /// What the library has left: sockets, desktop entries, and a list of defaults.
+    /// The remains of the library: sockets, desktop entries, and a list of defaults.
     func leftovers() throws -> [String] {
         let all = try FileManager.default.subpathsOfDirectory(atPath: workspace.folder.path)
         return all.filter {

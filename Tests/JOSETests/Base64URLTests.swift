@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `unused bits must be zero`() {
-        // Four bits are unused after one byte, two after two: of the sixteen and four forms one is good.
+        // Four bits are unused after one byte, two after two: of the sixteen and four forms one is valid.
         let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
         for (value, character) in alphabet.enumerated() {
             #expect((Base64URL.decode("Q\(character)") != nil) == (value % 16 == 0))

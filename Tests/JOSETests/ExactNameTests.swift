@@ -48,7 +48,7 @@ import Testing
         #expect(Set(["K", "\u{212A}", "K"].map(ExactText.init)).count == 2)
     }
 
-    @Test func `a text is brought into lower case in ASCII only`() {
+    @Test func `only the ASCII letters of a text are lowercased`() {
         #expect("JWK Ä\u{212A}\u{130}".lowercasedASCII == "jwk Ä\u{212A}\u{130}")
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct ExitTests {
     private static let left = LockedValue<(key: VerificationKey, signature: [UInt8])?>(nil)
 
-    /// Threads go on while `exit` runs, after what libcrypto would do there.
+    /// Threads continue while `exit` runs, after what libcrypto would do there.
     @Test func `a signature is verified while the process ends`() async {
         await #expect(processExitsWith: .success) {
             // In reverse order: what was registered before libcrypto was used comes after its end.

@@ -17,7 +17,7 @@ import Testing
         #expect(try JSONDecoder().decode([String: JSON].self, from: data) == ["value": value])
     }
 
-    @Test func `a value is encoded as what it is`() throws {
+    @Test func `a value is encoded with its own type`() throws {
         #expect(try encoded([1, "a", true, nil]) == #"{"value":[1,"a",true,null]}"#)
         #expect(try encoded(["a": [:]]) == #"{"value":{"a":{}}}"#)
         #expect(try encoded(try JSON(parsing: "1.5")) == #"{"value":1.5}"#)

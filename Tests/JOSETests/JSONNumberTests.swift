@@ -35,7 +35,7 @@ import Testing
     @Test(arguments: [
         "1.0", "1.5", "1e3", "9223372036854775808", "-9223372036854775809", "1e400", "true", "null", #""1""#,
     ])
-    func `what is no integer or does not fit is none`(text: String) throws {
+    func `a number that is no integer, or does not fit, has no integer value`(text: String) throws {
         #expect(try JSON(parsing: text).int == nil)
     }
 
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: ["1e400", "-1e400", "1e99999999999999999999", "true", #""1""#])
-    func `what is not finite is no double`(text: String) throws {
+    func `a number that is not finite has no double value`(text: String) throws {
         #expect(try JSON(parsing: text).double == nil)
     }
 

@@ -52,7 +52,7 @@ import Testing
         #expect(object.members.count == 100)
     }
 
-    @Test func `a copy is changed alone`() {
+    @Test func `changing a copy leaves the original unchanged`() {
         let original = object(65)
         var copy = original
         copy["m0"] = nil
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [3, 65])
-    func `names are told apart code point by code point`(count: Int) {
+    func `names are compared code point by code point`(count: Int) {
         var object = object(count)
         object["\u{E9}"] = 1
         object["e\u{301}"] = 2
@@ -108,7 +108,7 @@ import Testing
         #expect(JSON.object(object) == ["a": 3, "b": 2])
     }
 
-    @Test func `values are compared as what they are`() throws {
+    @Test func `values are compared by type and content`() throws {
         let values: [JSON] = [nil, true, false, 0, 1, "", "1", [], [1], [:], ["a": 1], "null"]
         for (left, first) in values.enumerated() {
             for (right, second) in values.enumerated() { #expect((first == second) == (left == right)) }
@@ -118,7 +118,7 @@ import Testing
         #expect(JSON.string("\u{212A}") != "K")
     }
 
-    @Test func `what a value is not it does not give`() {
+    @Test func `a value converts to no other type`() {
         let values: [JSON] = [nil, true, 1, "text", [1], ["a": 1]]
         #expect(values.map { $0.bool != nil } == [false, true, false, false, false, false])
         #expect(values.map { $0.int != nil } == [false, false, true, false, false, false])

@@ -1,7 +1,7 @@
 import JOSE
 import Testing
 
-/// What RFC 8259 allows is read.
+/// The reader accepts all that RFC 8259 allows.
 @Suite struct JSONReaderTests {
     @Test(
         arguments: [

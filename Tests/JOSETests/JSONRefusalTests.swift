@@ -1,7 +1,7 @@
 import JOSE
 import Testing
 
-/// What RFC 8259 does not allow, and what it leaves open, is refused.
+/// The reader refuses all that RFC 8259 does not allow, or leaves open.
 @Suite struct JSONRefusalTests {
     private func isRefused(_ text: String) -> Bool { isRefused(Array(text.utf8)) }
 

@@ -11,7 +11,7 @@ import Testing
         token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// What comes of a token with one part exchanged.
+    /// The refusal of a token with one part replaced.
     private func refusal(
         _ token: String, part: Int, _ bytes: [UInt8], by key: RecipientKey
     ) throws -> String? {
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// RFC 8725 §3.4, RFC 7518 §4.6.1.1: a point beside the curve would tell the private key bit by bit.
+    /// RFC 8725 §3.4, RFC 7518 §4.6.1.1: a point beside the curve would reveal the private key bit by bit.
     @Test func `an ephemeral key of another curve, or beside it, is refused`() throws {
         let key = try RecipientKey.generate(.ec(.p256))
         let token = try JWE.encrypt([1], to: key.publicKey, .ecdhES, .a256GCM)

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func `what is encrypted to a key it decrypts, and another does not`(
+    func `a key decrypts its own tokens, and another key does not`(
         name: String, algorithms: [KeyManagementAlgorithm]
     ) throws {
         let (key, other) = (try Self.key(name), try Self.key(name == "RSA" ? "P-256" : name))
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a key is encrypted to by its own algorithms alone`() throws {
+    @Test func `only a key's own algorithms encrypt to it`() throws {
         for (name, algorithms) in Self.kinds {
             let key = try Self.key(name).publicKey
             for alg in KeyManagementAlgorithm.allCases {
@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-/// What a header may say: RFC 7516 §4, RFC 8725.
+/// The members of a header: RFC 7516 §4, RFC 8725.
 @Suite struct JWEHeaderTests {
     private static let key = Result { try RecipientKey.generate(.ec(.p256)) }
 
@@ -130,9 +130,9 @@ import Testing
         #expect(throws: JOSEError.self) { try JWE(compact: header + rest) }
     }
 
-    /// RFC 8725 §3.10: a header cannot bring a key of its own, nor have one fetched.
+    /// RFC 8725 §3.10: a header can neither contain its own key nor have one fetched.
     @Test(arguments: ["jku", "x5u", "jwk", "x5c"])
-    func `a member that brings a key is not looked at`(name: String) throws {
+    func `a member that contains a key is ignored`(name: String) throws {
         let jwe = try JWE(
             compact: JWE.encrypt(
                 [1], header: [name: "https://attacker.example/key"], to: Self.key.get().publicKey, .ecdhES, .a128GCM))

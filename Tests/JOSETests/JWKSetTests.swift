@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [[:], ["keys": [:]], ["keys": nil], ["key": []], [], "keys", nil] as [JSON])
-    func `what has no array of keys is no set`(json: JSON) {
+    func `a key set has to have an array of keys`(json: JSON) {
         #expect(throws: JOSEError.self) { try JWKSet(json) }
     }
 

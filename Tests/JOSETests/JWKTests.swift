@@ -14,7 +14,7 @@ import Testing
         #expect(try JWK(json).json == json)
     }
 
-    @Test func `what describes a key is read and written`() throws {
+    @Test func `the members that describe a key are read and written`() throws {
         let json = try key("rfc7515-a3", ["kid": "1", "use": "sig", "alg": "ES256", "key_ops": ["verify"]])
         let jwk = try JWK(json)
         #expect(jwk.kid == "1")
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: [JSON.null, "a key", 1, [], true])
-    func `what is no object is no key`(json: JSON) {
+    func `a key has to be an object`(json: JSON) {
         #expect(throws: JOSEError.self) { try JWK(json) }
     }
 }

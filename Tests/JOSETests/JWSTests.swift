@@ -71,8 +71,8 @@ import Testing
         #expect(error?.description.contains("at most 65536 bytes") == true)
     }
 
-    /// RFC 8725 §3.10: the key is the receiver's, never one that the token brings along.
-    @Test func `a key that the header brings along is not used`() throws {
+    /// RFC 8725 §3.10: the key is the receiver's, never one from the token.
+    @Test func `a key in the header is not used`() throws {
         let (own, attacker) = (try SigningKey.generate(.es256), try SigningKey.generate(.es256))
         let header: JSON = [
             "jwk": attacker.publicKey.json, "jku": "https://attacker.example/keys",
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a good signature under another algorithm's name is not valid`() throws {
+    @Test func `a signature is invalid under another algorithm's name`() throws {
         let signer = try SigningKey.generate(.rs256)
         let key = try VerificationKey(signer.publicKey)
         for name in ["RS384", "PS256", "HS256", "ES256", "none"] {

@@ -1,7 +1,7 @@
 import JOSE
 import Testing
 
-/// RFC 7517 §4.2 to §4.4: for what a key may be used.
+/// RFC 7517 §4.2 to §4.4: the permitted uses of a key.
 @Suite struct KeyUseTests {
     private func jwk(_ name: String, use: String? = nil, keyOps: [String]? = nil, alg: String? = nil) throws -> JWK {
         var jwk = try Vector(name).jwk()
@@ -35,7 +35,7 @@ import Testing
         #expect(try !jwk("rfc7515-a2", keyOps: []).fits(.rs256))
     }
 
-    @Test func `a key for one algorithm fits that one alone`() throws {
+    @Test func `a key for one algorithm fits only that one`() throws {
         let jwk = try jwk("rfc7515-a2", alg: "PS256")
         #expect(SignatureAlgorithm.allCases.filter(jwk.fits) == [.ps256])
         #expect(try !self.jwk("rfc7515-a2", alg: "RSA-OAEP").fits(.rs256))

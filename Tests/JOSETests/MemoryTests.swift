@@ -5,7 +5,7 @@ import Testing
 /// Keys and contexts of libcrypto are freed. The address sanitizer runs here without its leak detection, since Swift's
 /// runtime keeps what it has made for its types.
 @Suite(.serialized) struct MemoryTests {
-    /// What is the process's own of its resident memory, in KiB (proc(5)).
+    /// The private part of the process's resident memory, in KiB (proc(5)).
     private static func memory() throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })

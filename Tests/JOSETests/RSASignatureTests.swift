@@ -50,7 +50,7 @@ import Testing
 
     /// RFC 7518 §3.5: the salt is as long as the digest.
     @Test(arguments: [("32", true), ("0", false), ("20", false), ("64", false)])
-    func `PS256 takes a salt of 32 bytes alone`(length: String, valid: Bool) throws {
+    func `PS256 accepts only a salt of 32 bytes`(length: String, valid: Bool) throws {
         let vector = try Vector("pss-salt-length")
         let signature = try #require(vector.json["signatures"]?[length]?.string.flatMap(Base64URL.decode))
         let message = Array(try vector.text("message").utf8)

@@ -13,7 +13,7 @@ import Testing
         #expect(try jwe.decrypted(by: again) == [1])
     }
 
-    @Test func `a key that signs alone, or is too short, is refused`() throws {
+    @Test func `a key that can only sign, or is too short, is refused`() throws {
         let ed25519 = try SigningKey.generate(.edDSA).pem
         #expect(throws: JOSEError.self) { try RecipientKey(pem: ed25519) }
         let keys = try #require(try Vector("private-keys").json["keys"]?.array)
@@ -45,12 +45,12 @@ import Testing
             (["key_ops": ["sign"]], false), (["d": "AQAB"], false), (["kid": 1], false),
             (["d": "0_NxaRPUMQoAJt50Gz8YiTr8gRTwyEaCumd-MToTmIo"], false),
         ] as [(JSON.Object, Bool)])
-    func `a private JWK is taken for what it is for`(changes: JSON.Object, isTaken: Bool) throws {
+    func `a private JWK is accepted only for its use`(changes: JSON.Object, isTaken: Bool) throws {
         let jwk = try jwk(changes)
         #expect(((try? RecipientKey(jwk: jwk)) != nil) == isTaken)
     }
 
-    @Test func `a key for one algorithm decrypts that one alone (RFC 8725 §3.1)`() throws {
+    @Test func `a key for one algorithm decrypts only that one (RFC 8725 §3.1)`() throws {
         let jwk = try jwk(["alg": "ECDH-ES+A256KW"])
         let key = try RecipientKey(jwk: jwk)
         var open = key.publicKey

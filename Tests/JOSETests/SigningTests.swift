@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct SigningTests {
     @Test(arguments: SignatureAlgorithm.allCases)
-    func `what a new key signs its public key verifies`(algorithm: SignatureAlgorithm) throws {
+    func `the public key verifies the signatures of a new key`(algorithm: SignatureAlgorithm) throws {
         let signer = try SigningKey.generate(algorithm)
         let key = try VerificationKey(signer.publicKey)
         for message in [[], [0], Array("a message".utf8), [UInt8](repeating: 7, count: 100_000)] {
@@ -56,7 +56,7 @@ import Testing
         #expect(key.verifies(try again.sign([1, 2, 3]), of: [1, 2, 3], algorithm: algorithm))
     }
 
-    @Test func `a private key signs with an algorithm of its own type and curve alone`() throws {
+    @Test func `a private key signs only with an algorithm of its own type and curve`() throws {
         let families: [[SignatureAlgorithm]] = [
             [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512], [.es256], [.es384], [.es512], [.edDSA, .ed25519],
         ]

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// The package of an outsider who has copied the samples: of swift-appauth it sees the products alone. Tests/Outside/run puts
+// The package of an outsider who has copied the samples: of swift-appauth it sees the products only. Tests/Outside/run puts
 // it into .build/outside, from where ../.. is swift-appauth too.
 func product(_ name: String) -> Target.Dependency { .product(name: name, package: "swift-appauth") }
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")

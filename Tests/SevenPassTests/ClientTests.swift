@@ -55,7 +55,7 @@ import Testing
     func `another location is refused, before a token is asked for`(path: String) async throws {
         try await withSevenPass { fixture in
             let (_, client) = try await fixture.session()
-            // Whatever asked for a token now would refresh it first.
+            // A request for a token would now refresh it first.
             fixture.double.advance(7200)
             let before = fixture.double.log.count
             let error = await #expect(throws: AuthError.self) { try await client.get(path) }

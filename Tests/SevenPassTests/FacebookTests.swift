@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `a person who says no at Facebook can go on with a password`() async throws {
+    @Test func `a user who refuses at Facebook can continue with a password`() async throws {
         try await withSevenPass { fixture in
             let (responses, response) = AsyncStream.makeStream(of: String.self)
             response.yield("\(Self.scheme)://authorize?error=access_denied&error_reason=user_denied")
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `what the app says of Facebook's app by itself counts`() async throws {
+    @Test func `the app's own choice of Facebook's app counts`() async throws {
         try await withSevenPass { fixture in
             _ = try await signIn(fixture) { facebook in
                 facebook.desktop = DesktopHandlers { _ in nil }
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// In a process of its own, since the path of programs is changed.
-    @Test func `a program that does not end is not waited for by who cancels`() async {
+    @Test func `cancelling does not wait for a program that does not end`() async {
         await #expect(processExitsWith: .success) {
             try await HandlerQuestion.cancelled("exec >&-; STARTED; exec sleep 60")
         }

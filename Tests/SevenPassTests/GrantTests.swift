@@ -6,9 +6,9 @@ import AppAuthTestProvider
 import SevenPass
 import Testing
 
-/// What the older SDK had: sign-ins without a browser, the credentials client, and a cache of tokens.
+/// The features of the older SDK: sign-ins without a browser, the credentials client, and a cache of tokens.
 @Suite(.timeLimit(.minutes(1))) struct GrantTests {
-    @Test func `login and password sign a person in, and are not stored`() async throws {
+    @Test func `login and password sign a user in, and are not stored`() async throws {
         try await withSevenPass { fixture in
             let store = MemoryTokenStore()
             let grants = SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `another service's access token signs a person in`() async throws {
+    @Test func `another service's access token signs a user in`() async throws {
         try await withSevenPass { fixture in
             let store = MemoryTokenStore()
             let grants = SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `addresses and passwords are checked, and who registers can sign in`() async throws {
+    @Test func `addresses and passwords are checked, and a registered user can sign in`() async throws {
         try await withSevenPass { fixture in
             let credentials = try await SevenPassCredentialsClient(
                 fixture.credentialsConfiguration, environment: fixture.environment)
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `what 7Pass does not take is told apart, without the password`() async throws {
+    @Test func `the errors of 7Pass are distinguished, and do not contain the password`() async throws {
         try await withSevenPass { fixture in
             let credentials = try await SevenPassCredentialsClient(
                 fixture.credentialsConfiguration, environment: fixture.environment)
@@ -182,7 +182,7 @@ import Testing
     }
 }
 
-/// What is deprecated itself may call what is deprecated, without a warning; and so may who knows it by this name.
+/// Deprecated code may call deprecated code without a warning, and so may callers of this protocol.
 private protocol OldSignIn {
     func signIn(_ login: String, _ password: Secret, _ store: any TokenStore) async throws -> AuthState
 }

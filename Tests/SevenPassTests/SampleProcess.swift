@@ -11,7 +11,7 @@ struct SampleHome: Sendable {
         URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
     var program: String { Self.products + "/seven-pass" }
 
-    /// How a start ended, and what it wrote.
+    /// The exit status and the output of a start.
     struct Outcome: Sendable, CustomStringConvertible {
         let status: CInt
         let output: String
@@ -20,7 +20,7 @@ struct SampleHome: Sendable {
         var description: String { "status \(status)\noutput: \(output)\nerrors: \(errors)" }
         var outputLines: [String] { output.split(separator: "\n").map(String.init) }
 
-        /// Expects one line on standard error that says what was wrong.
+        /// Expects one line on standard error that names the error.
         func fails(_ expected: CInt, _ words: String, sourceLocation: SourceLocation = #_sourceLocation) {
             let lines = errors.split(separator: "\n")
             #expect(status == expected && lines.count == 1, "\(self)", sourceLocation: sourceLocation)
@@ -32,7 +32,7 @@ struct SampleHome: Sendable {
     /// A start that has not ended.
     struct Start: Sendable {
         let process: Process
-        /// What it writes to standard output, as it comes.
+        /// Its standard output, as it comes.
         let lines: AsyncStream<String>
         fileprivate let end: AsyncStream<CInt>
         fileprivate let errors: String

@@ -176,7 +176,7 @@ import Testing
     }
 
     /// The desktop of this test is a bare one: xdg-open asks for a display by name only, and reads the entries by itself.
-    @Test func `a redirect registered for a phone is brought by the desktop`() async throws {
+    @Test func `a redirect registered for a phone is delivered by the desktop`() async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let uri = "oauthtest://oauth-callback"
@@ -195,7 +195,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `fbapp_pres is what the desktop says of fbauth2`(hasApp: Bool) async throws {
+    func `fbapp_pres reports the desktop's handler of fbauth2`(hasApp: Bool) async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 if hasApp { try home.installFacebookApp() }

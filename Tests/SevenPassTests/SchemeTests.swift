@@ -101,7 +101,7 @@ import Testing
                         "oauthtest://oauth-callback", appName: "Tests", arguments: [], installation: .byPackage)
                     facebook.observe = { step in steps.withLock { $0.append(step) } }
                     let state = try await facebook.restoreOrSignIn(store: store)
-                    // The second start asks nobody.
+                    // The second start does not sign in again.
                     return try await (state.claims, facebook.restoreOrSignIn(store: store).claims)
                 }
                 #expect(claims.0?.email == "alice@example.com" && claims.0 == claims.1)

@@ -8,7 +8,7 @@ import Testing
 
 /// Sign-in, lifetimes and logout.
 @Suite(.timeLimit(.minutes(1))) struct SignInTests {
-    @Test func `a person signs in with PKCE, consent and custom parameters`() async throws {
+    @Test func `a user signs in with PKCE, consent and custom parameters`() async throws {
         try await withSevenPass { fixture in
             var configuration = fixture.configuration
             configuration.parameters = [.init("utm_campaign", "a23_45"), .init("fbapp_pres", "0")]
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `an access token is good for two hours, and then refreshed`() async throws {
+    @Test func `an access token is valid for two hours, and then refreshed`() async throws {
         try await withSevenPass { fixture in
             let state = try await fixture.signIn()
             let first = try await state.freshAccessToken()
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token is good for 90 days from its last use`() async throws {
+    @Test func `a refresh token is valid for 90 days from its last use`() async throws {
         try await withSevenPass { fixture in
             let state = try await fixture.signIn()
             for _ in 0..<3 {
@@ -110,7 +110,7 @@ import Testing
             let revocations = fixture.double.log(.revocation)
             #expect(revocations.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
             #expect(revocations.allSatisfy { $0.form["token"] != nil })
-            // RFC 7009 §2.1: who has a secret authenticates with it.
+            // RFC 7009 §2.1: a client with a secret authenticates with it.
             #expect(revocations.allSatisfy { $0.form["client_id"] == (isOlder ? nil : "seven-pass-app") })
             #expect(revocations.allSatisfy { ($0.headers[.authorization] != nil) == isOlder })
             let end = try #require(fixture.double.log(.endSession).first)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The lines that the documentation shows are those of samples, which are built.
+/// The lines in the documentation are lines of samples, which are built.
 struct DocumentedLinesTests {
     private let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
 

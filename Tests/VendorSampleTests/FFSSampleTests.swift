@@ -110,7 +110,7 @@ struct FFSSampleTests {
         }
     }
 
-    @Test func `what goes wrong is one clear line, without the password`() async throws {
+    @Test func `an error is one clear line, without the password`() async throws {
         try await withFFS(password: "wrong-glass") { double, fixture, options in
             let failure = try await fixture.run("ffs", ["sign-in"] + options).failure()
             #expect(failure.contains("invalid_grant") && !failure.contains("wrong-glass"))

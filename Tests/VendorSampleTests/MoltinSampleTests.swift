@@ -86,7 +86,7 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `implicit sends the client id alone, and its token reads the products`() async throws {
+    @Test func `implicit sends only the client id, and its token reads the products`() async throws {
         try await withMoltin { double, moltin in
             _ = try await moltin(["implicit"]).lines()
             let sent = double.log(.token).map { String(decoding: $0.body, as: UTF8.self) }
@@ -98,7 +98,7 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `refresh-token shows what the server makes of the refresh token and of the expired token`() async throws
+    @Test func `refresh-token shows the server's response to the refresh token and to the expired token`() async throws
     {
         try await withMoltin { double, moltin in
             try await CommandFixture.with { fixture in
@@ -162,7 +162,7 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `what goes wrong is one clear line`() async throws {
+    @Test func `an error is one clear line`() async throws {
         try await withMoltin { double, moltin in
             _ = try await moltin(["auth"]).lines()
             double.fault(.htmlPage, at: .products)

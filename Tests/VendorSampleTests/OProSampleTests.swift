@@ -113,7 +113,7 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `a token that cannot be renewed is told, with what is wrong with it`() async throws {
+    @Test func `a token that cannot be renewed is reported, with the reason`() async throws {
         try await withOPro { double, opro in
             double.fault(.editDocument { $0["refresh_token"] = nil }, at: .token)
             _ = try await opro(["sign-in"]).lines()
@@ -138,7 +138,7 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `what goes wrong is one clear line, without the password`() async throws {
+    @Test func `an error is one clear line, without the password`() async throws {
         try await withOPro(password: "wrong-slippers") { double, opro in
             let failure = try await opro(["sign-in"]).failure()
             #expect(failure.contains("Could not find a user") && !failure.contains("wrong-slippers"))

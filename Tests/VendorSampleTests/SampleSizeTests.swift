@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The samples are what a reader copies from: each is small.
+/// Readers copy from the samples: each is small.
 struct SampleSizeTests {
     @Test(arguments: ["SevenPass", "FFSAuthenticator", "Moltin", "OPro", "Sbanken"])
     func `a sample has less than 200 lines`(sample: String) throws {

@@ -76,7 +76,7 @@ struct SbankenSampleTests {
         }
     }
 
-    @Test func `what goes wrong is one clear line, without the secret`() async throws {
+    @Test func `an error is one clear line, without the secret`() async throws {
         try await withSbanken { double, fixture, sbanken in
             let file = try fixture.write("config.json", #"{"client_id":"someone","client_secret":"wrong-secret"}"#)
             let failure = try await sbanken(["--config", file], [:]).failure()

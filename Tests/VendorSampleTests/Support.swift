@@ -14,7 +14,7 @@ struct CommandFixture: Sendable {
         try await test(fixture)
     }
 
-    /// Writes a file, by default for its owner alone.
+    /// Writes a file, by default readable only by its owner.
     ///
     /// - Returns: Its path.
     func write(_ name: String, _ text: String, mode: Int = 0o600) throws -> String {
@@ -54,7 +54,7 @@ struct CommandFixture: Sendable {
     }
 }
 
-/// How a program ended, and what it wrote.
+/// The exit status and the output of a program.
 struct Outcome: Sendable, CustomStringConvertible {
     let status: Int32
     let output: String

@@ -30,7 +30,7 @@ struct AuthorizationDetailTests {
             [], ["type": ""], ["type": 1], ["type": "a", "actions": "read"], ["type": "a", "locations": [1]],
             ["type": "a", "identifier": 7], "a",
         ] as [JSON])
-    func `what is none is refused`(json: JSON) {
+    func `an invalid detail is refused`(json: JSON) {
         #expect(refusal { try AuthorizationDetail(json) }?.code == .invalidResponse)
     }
 
@@ -41,7 +41,7 @@ struct AuthorizationDetailTests {
         #expect(try JSON(parsing: Array(sent.utf8)) == [payment, ["type": "b", "actions": ["read"]]])
     }
 
-    @Test func `those among the extra parameters count the same, and have to be right`() throws {
+    @Test func `details among the extra parameters count the same, and have to be valid`() throws {
         var options = AuthorizationRequest.Options()
         options.additionalParameters = [.init("authorization_details", #"[{"type":"b","actions":["read"]}]"#)]
         #expect(try parameter(options) == #"[{"type":"b","actions":["read"]}]"#)
@@ -49,7 +49,7 @@ struct AuthorizationDetailTests {
         #expect(refusal { try parameter(options) }?.code == .invalidConfiguration)
     }
 
-    @Test func `what a server grants in detail is kept with the session`() async throws {
+    @Test func `the granted details are kept with the session`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.authorizationDetailsTypes = ["payment_initiation"]
         try await World.run(configuration) { world in

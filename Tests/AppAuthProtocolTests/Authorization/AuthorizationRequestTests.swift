@@ -82,7 +82,7 @@ struct AuthorizationRequestTests {
         #expect(refusal { try request(with: [.init(name + "_", "x")]) } == nil)
     }
 
-    @Test func `what the ID token is checked against may stand among the extra parameters`() throws {
+    @Test func `the expected values of the ID token may be among the extra parameters`() throws {
         let acr = #"{"id_token":{"acr":{"essential":true}}}"#
         let request = try request(
             with: [.init("max_age", "60"), .init("acr_values", "a b"), .init("claims", acr), .init("x", "y")])
@@ -97,12 +97,12 @@ struct AuthorizationRequestTests {
         #expect(refusal { try self.request(with: [.init("claims", "[]")]) }?.code == .invalidConfiguration)
     }
 
-    @Test func `how the response comes back may stand among the extra parameters`() throws {
+    @Test func `the response mode may be among the extra parameters`() throws {
         let request = try request(with: [.init("response_mode", "form_post")])
         #expect(request.options.responseMode == .formPost)
         #expect(request.options.additionalParameters.isEmpty)
         #expect(request.url.contains("response_mode=form_post"))
-        // What stands in a fragment never leaves the browser.
+        // A fragment never leaves the browser.
         let error = refusal { try self.request(with: [.init("response_mode", "fragment")]) }
         #expect(error?.code == .invalidConfiguration)
     }

@@ -28,7 +28,7 @@ struct AuthorizationResponseTests {
         "code=c&iss=https://evil.example",
         "code=c&code=d&state=other", "state=other&state=another", "code=%zz&state=other", "code=%FF", "STATE",
     ])
-    func `a response without our state is ignored, and the wait goes on`(query: String) throws {
+    func `a response without our state is ignored, and the wait continues`(query: String) throws {
         #expect(try response(query) == nil)
     }
 

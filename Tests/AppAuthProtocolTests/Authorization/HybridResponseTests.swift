@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §3.3: what an ID token beside the code is good for, at a real server.
+/// OpenID Connect Core §3.3: an ID token beside the code, at a real server.
 @Suite(.timeLimit(.minutes(1)))
 struct HybridResponseTests {
     @Test func `a sign-in with an ID token beside the code ends in a session`() async throws {
@@ -48,7 +48,7 @@ struct HybridResponseTests {
         #expect(error?.message.contains("of the ID token that came with the code") == true)
     }
 
-    /// The browser brings the first ID token: the provider's time is that of its other responses.
+    /// The first ID token comes by the browser: the provider's time is that of its other responses.
     @Test(
         arguments: [(-86_399, nil), (3600, nil), (86_399, nil), (-90_000, .clockSkew)]
             as [(Double, AuthError.Code?)])

@@ -44,7 +44,7 @@ struct PastedRedirectTests {
         ("URI?code=c&state=", "another sign-in"), ("URI?code=c&state=STATEx", "another sign-in"),
         ("URI?\u{301}code=c&state=other", "another sign-in"),
     ])
-    func `anything else is told from it, and the request stays`(_ text: String, _ what: String) throws {
+    func `any other paste is refused, and the request stays usable`(_ text: String, _ what: String) throws {
         let error = try #require(refusal { try paste(text) })
         #expect(error.code == .wrongPaste)
         #expect(error.stage == .redirect)
@@ -85,7 +85,7 @@ struct PastedRedirectTests {
         #expect(error.code == .wrongPaste && error.message.contains("16384 bytes"))
     }
 
-    @Test func `no message holds anything of what was pasted`() throws {
+    @Test func `no message contains any part of the paste`() throws {
         for text in [
             "sEcReT", "URI?code=sEcReT", "code=sEcReT", "https://sEcReT/?code=sEcReT", "URI?code=sEcReT&state=sEcReT",
             "URI/sEcReT", request.url + "&x=sEcReT",

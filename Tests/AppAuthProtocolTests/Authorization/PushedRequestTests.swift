@@ -9,7 +9,7 @@ import Testing
 /// RFC 9126, at a real server.
 @Suite(.timeLimit(.minutes(1)))
 struct PushedRequestTests {
-    @Test func `a pushed request leaves the browser a reference alone, and signs in`() async throws {
+    @Test func `a pushed request gives the browser only a reference, and signs in`() async throws {
         try await World.run { world in
             let state = try await AuthState.exchange(
                 world.authorize(world.client(), options: pushed), store: MemoryTokenStore(),
@@ -51,7 +51,7 @@ struct PushedRequestTests {
         }
     }
 
-    @Test func `what the server finds wrong is said before the browser opens`() async throws {
+    @Test func `the server's error is reported before the browser opens`() async throws {
         try await World.run { world in
             var options = pushed
             options.prompt = ["none", "login"]
@@ -82,7 +82,7 @@ struct PushedRequestTests {
         }
     }
 
-    @Test func `an error that repeats what was sent shows no secret of it`() async throws {
+    @Test func `an error that repeats the request shows no secret`() async throws {
         let provider = try ProviderMetadata(
             issuer: "https://op.example",
             endpoints: [
@@ -96,7 +96,7 @@ struct PushedRequestTests {
         #expect(error?.server?.errorDescription == "[redacted] [redacted] [redacted] [redacted]")
     }
 
-    /// Repeats in its error what it should not.
+    /// A server that repeats secrets in its error.
     private struct Echo: HTTPTransport {
         func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             let form = try #require(FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self)))

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What is asked, and what is answered (CIBA Core §7).
+/// The request and its response (CIBA Core §7).
 struct BackchannelRequestTests {
     private static func client(_ more: JSON.Object = .init()) throws -> Client {
         let provider = try ProviderMetadata(
@@ -69,7 +69,7 @@ struct BackchannelRequestTests {
     }
 
     @Test(arguments: [(nil, 5), (0, 1), (30, 30)] as [(JSON?, Int)])
-    func `the interval is five seconds where nothing is said`(interval: JSON?, seconds: Int) async throws {
+    func `the interval is five seconds by default`(interval: JSON?, seconds: Int) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["interval"] = interval }, at: .backchannelAuthentication)
             let found = try await BackchannelFixture(world).begin().interval

@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// RFC 9449 §4.2: what a proof holds.
+/// RFC 9449 §4.2: the contents of a proof.
 struct DPoPProofTests {
     private let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000))
 
@@ -21,7 +21,7 @@ struct DPoPProofTests {
         #expect(header["alg"]?.string == algorithm.rawValue)
         let jwk = try JWK(header["jwk"] ?? .null)
         #expect(jwk.thumbprint == proof.key.thumbprint)
-        // The public key alone, and nothing that is not needed for its thumbprint.
+        // Only the public key, and nothing that its thumbprint does not need.
         #expect((jwk.kid, jwk.use, jwk.alg) == (nil, nil, nil))
         let signature = try JWS(compact: token)
         let known = try #require(SignatureAlgorithm(rawValue: algorithm.rawValue))
@@ -78,7 +78,7 @@ struct DPoPProofTests {
         #expect(!proof.mustProveAgain(without, to: second, at: now))
     }
 
-    @Test func `each proof is checked by its own contents, even if another request has brought newer ones`() throws {
+    @Test func `each proof is checked by its own contents, even if another request has obtained newer ones`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let (one, other) = (try proof.prove(&request, at: now), try proof.prove(&request, at: now))
@@ -118,7 +118,7 @@ struct DPoPProofTests {
         #expect(try jwtPart(1, request.headerFields[.dpop] ?? "")["nonce"]?.string == (isSame ? "n-1" : nil))
     }
 
-    @Test func `what is known of servers does not grow for ever`() throws {
+    @Test func `the cache of servers is limited`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         func learn(_ number: Int) throws {
             var request = Self.request
@@ -153,7 +153,7 @@ struct DPoPProofTests {
     }
 
     @Test(arguments: ["", "a b", "a\u{22}b", "a\\b", String(repeating: "n", count: 4097)])
-    func `what is no nonce is not sent back`(nonce: String) throws {
+    func `an invalid nonce is not sent back`(nonce: String) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)
@@ -189,7 +189,7 @@ struct DPoPProofTests {
         #expect(proof.mustProveAgain(response, to: sent, at: now) == isDue)
     }
 
-    @Test func `the server's time goes on between two proofs`() throws {
+    @Test func `the server's time advances between two proofs`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         let sent = try proof.prove(&request, at: now)
@@ -198,7 +198,7 @@ struct DPoPProofTests {
         #expect(try jwtPart(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_700)
     }
 
-    @Test func `the latest that a server has said of its time counts`() throws {
+    @Test func `a server's latest time counts`() throws {
         let proof = DPoP(key: try DPoPKey(.es256))
         var request = Self.request
         for (date, seconds) in [

@@ -5,7 +5,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// What a device authorization response may hold (RFC 8628 §3.2), without a server.
+/// The members of a device authorization response (RFC 8628 §3.2), without a server.
 struct DeviceAuthorizationTests {
     private static let issuer = "https://op.example"
 
@@ -62,7 +62,7 @@ struct DeviceAuthorizationTests {
         #expect(try Self.authorization { $0["expires_in"] = lifetime }.expiresIn == .seconds(seconds))
     }
 
-    @Test func `what is optional may be missing, and the URI may have its name of the draft`() throws {
+    @Test func `optional members may be missing, and the URI may have its name of the draft`() throws {
         let authorization = try Self.authorization {
             $0["verification_url"] = $0["verification_uri"]
             $0["verification_uri"] = nil
@@ -98,19 +98,19 @@ struct DeviceAuthorizationTests {
         #expect(refusal { try Self.authorization(type: type) }?.code == .invalidResponse)
     }
 
-    @Test func `the request holds the scope and what the app adds`() throws {
+    @Test func `the request contains the scope and the app's parameters`() throws {
         let request = try Self.request([.init("audience", "https://api.example")])
         #expect(request.form.encoded == "scope=openid+profile&audience=https%3A%2F%2Fapi.example")
         #expect(try Self.request(scope: []).form.items.isEmpty)
     }
 
     @Test(arguments: DeviceAuthorizationRequest.reservedParameters.sorted())
-    func `what the library sends itself cannot be added`(name: String) throws {
+    func `a parameter of the library cannot be added`(name: String) throws {
         #expect(refusal { try Self.request([.init(name, "x")]) }?.code == .invalidConfiguration)
     }
 
     @Test(arguments: ["", "a b", "a\"b", "a\\b", "ä"])
-    func `what is no scope value is refused`(scope: String) throws {
+    func `an invalid scope value is refused`(scope: String) throws {
         #expect(refusal { try Self.request(scope: [Scope(rawValue: scope)]) }?.code == .invalidConfiguration)
     }
 

@@ -2,7 +2,7 @@ import AppAuthProtocol
 import TestFixtures
 import Testing
 
-/// What follows which answer (RFC 8628 §3.5): values alone.
+/// The next step after each response (RFC 8628 §3.5), without a server.
 struct PollingScheduleTests {
     private static func response(_ code: String, status: Int = 400, retryAfter: Int? = nil) -> AuthError {
         AuthError(
@@ -14,7 +14,7 @@ struct PollingScheduleTests {
         AuthError(code, .token, "connection refused", outcome: .notSent, isTemporary: true, retryAfter: retryAfter)
     }
 
-    /// The pauses after these responses; what ends the polling ends the list.
+    /// The pauses after these responses. The response that ends the polling ends the list.
     private static func pauses(_ responses: [AuthError], interval: Duration = .seconds(5)) -> [Duration] {
         var polling = PollingSchedule(interval: interval)
         var pauses: [Duration] = []
@@ -34,7 +34,7 @@ struct PollingScheduleTests {
         #expect(polling.next(after: pending) == .poll(after: .seconds(5), .waiting))
     }
 
-    @Test func `slow_down adds five seconds each time, for good`() {
+    @Test func `slow_down adds five seconds each time, permanently`() {
         let (pending, slower) = (Self.response("authorization_pending"), Self.response("slow_down"))
         #expect(Self.pauses([pending, slower, pending, slower, pending]) == Self.seconds(5, 10, 10, 15, 15))
         var polling = PollingSchedule(interval: .seconds(5))

@@ -77,7 +77,7 @@ struct DiscoveryCompletionTests {
         }
     }
 
-    @Test func `a server of OAuth alone is found there too`() async throws {
+    @Test func `an OAuth server without OpenID is found there too`() async throws {
         var configuration = LocalProvider.Configuration.demo
         (configuration.issuerPath, configuration.appendsOAuthMetadataToIssuer) = ("/o", true)
         try await World.run(configuration) { world in

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What a server may answer instead of its metadata.
+/// Responses that a server may send instead of its metadata.
 struct DiscoveryResponseTests {
     @Test(arguments: [301, 302, 303, 307, 308])
     func `a redirect is not followed, and the other location not asked`(status: Int) async throws {

@@ -23,7 +23,7 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: ["", "/tenant"])
-    func `a server of OAuth alone is found at the location of RFC 8414 §3.1`(path: String) async throws {
+    func `an OAuth server without OpenID is found at the location of RFC 8414 §3.1`(path: String) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.issuerPath = path
         try await World.run(configuration) { world in

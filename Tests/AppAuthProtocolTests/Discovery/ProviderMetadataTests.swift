@@ -15,7 +15,7 @@ struct ProviderMetadataTests {
         #expect(metadata[.authorization] == nil)
     }
 
-    @Test func `what it says nothing about has the defaults of the specifications`() throws {
+    @Test func `missing members have the defaults of the specifications`() throws {
         let metadata = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])
         #expect(metadata.idTokenSigningAlgorithms == ["RS256"])
         #expect(metadata.tokenEndpointAuthMethods == nil)

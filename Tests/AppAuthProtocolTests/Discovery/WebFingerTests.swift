@@ -8,7 +8,7 @@ import Testing
 
 /// OpenID Connect Discovery §2, RFC 7033.
 struct WebFingerTests {
-    /// Answers everything with a document, and keeps the last question.
+    /// Responds to everything with a document, and keeps the last request.
     private struct Host: HTTPTransport {
         var document: JSON = [
             "subject": "acct:joe@example.com", "aliases": ["x"], "new": [:],
@@ -37,7 +37,7 @@ struct WebFingerTests {
         ("example.com", "https://example.com", "https%3A%2F%2Fexample.com"),
         ("http://localhost:80/joe", "http://localhost:80", "http%3A%2F%2Flocalhost%3A80%2Fjoe"),
     ])
-    func `what users are known by names a host, and the host their issuer`(
+    func `a user's identifier names a host, and the host names the issuer`(
         identifier: String, host: String, resource: String
     ) async throws {
         let web = Host()
@@ -51,7 +51,7 @@ struct WebFingerTests {
         "", "=joe", "@joe", "!joe", "acct:joe", "acct:@example.com", "joe@", "http://example.com/joe",
         "mailto:joe@example.com", "joe@example.com:80", "https://joe@example.com/", "joe@exa mple.com",
     ])
-    func `what names no host is refused, and nothing is sent`(identifier: String) async {
+    func `an identifier without a host is refused, and nothing is sent`(identifier: String) async {
         let web = Host()
         let error = await authError {
             try await Discovery(environment: Environment(transport: web)).issuer(of: identifier)

@@ -152,7 +152,7 @@ struct ClaimSourceTests {
         }
     }
 
-    @Test func `the times are looked at with a leeway`() async throws {
+    @Test func `the times are checked with a leeway`() async throws {
         try await run(["exp": 1_749_999_941, "nbf": 1_750_000_060]) { world, state, trusted in
             for source in try await state.userInfo().sources {
                 _ = try await reader(world, trusted).claims(of: source)

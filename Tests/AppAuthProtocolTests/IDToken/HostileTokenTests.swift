@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// What a hostile sender may try beyond one wrong claim: RFC 8725 §2 and §3, RFC 8259 §8 and §9.
+/// Attacks of a hostile sender beyond one wrong claim: RFC 8725 §2 and §3, RFC 8259 §8 and §9.
 struct HostileTokenTests {
     private let signer: Signer
 
@@ -86,7 +86,7 @@ struct HostileTokenTests {
     }
 
     @Test(arguments: ["jku", "x5u", "jwk", "x5c", "x5t", "x5t#S256"])
-    func `a header that brings a key, or names one, changes nothing (RFC 8725 §3.10)`(name: String) throws {
+    func `a header that contains a key, or names one, changes nothing (RFC 8725 §3.10)`(name: String) throws {
         let attacker = try Signer()
         let values: [JSON] = ["https://attacker.example/key", attacker.jwk(), ["MIIB"], 1, .null]
         for value in values {
@@ -121,8 +121,8 @@ struct HostileTokenTests {
         #expect(try refusal(Secret(token))?.message.contains("expected a matching key") == true)
     }
 
-    /// RFC 7517 §5: what is not known is passed over; who publishes a private key has lost it.
-    @Test func `in a key set full of what is not known the one good key is found, and a private one is not used`()
+    /// RFC 7517 §5: unknown keys are ignored. A private key that was published is compromised.
+    @Test func `among unknown keys the one valid key is found, and a private one is not used`()
         throws
     {
         var secret = try #require(signer.jwk().object)
@@ -131,10 +131,10 @@ struct HostileTokenTests {
             ["kty": "oct", "k": "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ", "kid": "key-1"], ["kty": "AKP", "kid": "key-1"],
             ["kty": "EC", "crv": "secp256k1", "kid": "key-1"], ["kty": ["EC"]], 1, .null, "EC", [], .object(secret),
         ]
-        let (good, bad) = (try Signer.keySet(strange + [signer.jwk()] + strange), try Signer.keySet(strange))
+        let (valid, invalid) = (try Signer.keySet(strange + [signer.jwk()] + strange), try Signer.keySet(strange))
         let token = try signer.token()
-        _ = try Signer.verifier().verify(token, keys: good, expecting: .usual)
-        #expect(throws: AuthError.self) { try Signer.verifier().verify(token, keys: bad, expecting: .usual) }
+        _ = try Signer.verifier().verify(token, keys: valid, expecting: .usual)
+        #expect(throws: AuthError.self) { try Signer.verifier().verify(token, keys: invalid, expecting: .usual) }
     }
 
     @Test func `documents of 50 MB are refused at their limit, each where it comes`() async throws {

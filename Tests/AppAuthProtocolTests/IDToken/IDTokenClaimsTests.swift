@@ -4,7 +4,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §3.1.3.7 steps 2 to 5 and §2: who issued the token, for whom, about whom.
+/// OpenID Connect Core §3.1.3.7 steps 2 to 5 and §2: the issuer, the audience and the subject of the token.
 struct IDTokenClaimsTests {
     private let signer: Signer
 
@@ -42,7 +42,7 @@ struct IDTokenClaimsTests {
     }
 
     // fapi2-…-valid-aud-as-array
-    @Test func `step 3: an array of the client alone is fine`() throws {
+    @Test func `step 3: an array of only the client is valid`() throws {
         try expectSuccess { $0["aud"] = ["s6BhdRkqt3"] }
     }
 

@@ -4,7 +4,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §3.1.3.7 steps 11 to 13, §3.1.3.8: what was asked for is what is answered.
+/// OpenID Connect Core §3.1.3.7 steps 11 to 13, §3.1.3.8: the token fulfils the request.
 struct IDTokenRequestTests {
     private let signer: Signer
 

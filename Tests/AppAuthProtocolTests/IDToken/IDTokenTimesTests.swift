@@ -83,7 +83,7 @@ struct IDTokenTimesTests {
         #expect(huge?.code == .invalidIDToken)
     }
 
-    @Test func `a wrong time is told only where all else is right`() throws {
+    @Test func `a wrong time is reported only if everything else is right`() throws {
         let token = try signer.token {
             $0["exp"] = time(-3600)
             $0["nonce"] = "another"

@@ -4,7 +4,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// A refusal says what was expected and what was found, and repeats nothing that is not for the log.
+/// A refusal names the expected and the found value, and repeats nothing that is not for the log.
 struct RefusalMessageTests {
     private func message(_ name: String, _ value: JSON?) throws -> String {
         let signer = try Signer()

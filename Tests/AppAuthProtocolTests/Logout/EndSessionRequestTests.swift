@@ -38,7 +38,7 @@ struct EndSessionRequestTests {
         ("state=%zz", false),
         ("State=STATE", false),
     ])
-    func `the way back is ours by its state alone`(query: String, isOurs: Bool) throws {
+    func `only its state makes a redirect ours`(query: String, isOurs: Bool) throws {
         let request = try EndSessionRequest(
             record: record("https://op.example/logout"), postLogoutRedirectURI: "http://127.0.0.1:9/")
         let state = try #require(try items(request.urlWithoutHint, "https://op.example/logout?").last).value

@@ -26,7 +26,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test func `a secret comes with its end, and what the provider made of the metadata counts`() async throws {
+    @Test func `a secret comes with its expiry, and the provider's version of the metadata counts`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.registration?.secretLifetime = 3600
         try await World.run(configuration) { world in
@@ -170,7 +170,7 @@ struct RegistrationTests {
     }
 
     /// RFC 7591 §3.2.1 requires it; django-oauth-toolkit does without.
-    @Test func `of a secret whose end is not told none is known`() async throws {
+    @Test func `a secret without a reported expiry has none`() async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["client_secret_expires_at"] = nil }, at: .clientRegistration)
             let registration = try await world.registerWithSecret()
@@ -211,7 +211,7 @@ struct RegistrationTests {
     }
 
     @Test(arguments: ["client_id", "client_secret", "registration_access_token", "software_statement"])
-    func `what is no metadata is not sent`(name: String) async throws {
+    func `a member that is no metadata is not sent`(name: String) async throws {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.registration: "https://op.example/register"])
         var metadata = World.clientMetadata
@@ -221,7 +221,7 @@ struct RegistrationTests {
         #expect(error?.code == .invalidConfiguration && error?.outcome == .notSent)
     }
 
-    @Test func `keys stand by value or by reference, and a provider without the endpoint is named`() throws {
+    @Test func `keys are sent by value or by reference, and a provider without the endpoint is named`() throws {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.registration: "https://op.example/register"])
         var metadata = World.clientMetadata

@@ -166,7 +166,7 @@ struct ClientAssertionTests {
         }
     }
 
-    @Test func `the audience is the provider, or who the app says`() async throws {
+    @Test func `the audience is the provider, or the one that the app names`() async throws {
         let key = try SigningKey.generate(.es256)
         try await World.run(configuration(key)) { world in
             let clientKey = try ClientKey(pem: key.pem)
@@ -222,7 +222,7 @@ struct ClientAssertionTests {
             (["client_secret_jwt"], "client_secret_jwt"), (["private_key_jwt"], "client_secret_basic"),
             (nil, "client_secret_basic"),
         ] as [([String]?, String)])
-    func `a secret alone is sent by Basic, unless the provider knows others alone`(
+    func `a secret without a key is sent by Basic, unless the provider knows only other methods`(
         methods: [String]?, method: String
     ) throws {
         let provider = try ProviderMetadata(

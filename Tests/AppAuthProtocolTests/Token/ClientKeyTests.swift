@@ -7,7 +7,7 @@ import Testing
 
 /// The forms in which a client's key comes.
 struct ClientKeyTests {
-    /// Runs openssl, and returns what it prints.
+    /// Runs openssl, and returns its output.
     private func openssl(_ arguments: [String], input: String = "") throws -> String {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/openssl")
@@ -90,7 +90,7 @@ struct ClientKeyTests {
         ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "a certificate"),
         ("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n", "an OpenSSH key"),
     ])
-    func `what is no key is refused, and not repeated`(pem: String, found: String) {
+    func `a text that is no key is refused, and not repeated`(pem: String, found: String) {
         let error = #expect(throws: AuthError.self) { try ClientKey(pem: pem) }
         #expect(error?.code == .invalidConfiguration && error?.message.contains("AAAA") == false)
         #expect(error?.message.contains(found) == true, "\(String(describing: error))")
@@ -108,7 +108,7 @@ struct ClientKeyTests {
     ]
 
     @Test(arguments: [ec, ed])
-    func `a private JWK is read, and its public one tells no secret`(jwk: JSON.Object) throws {
+    func `a private JWK is read, and its public one contains no secret`(jwk: JSON.Object) throws {
         let key = try ClientKey(jwk: .object(jwk))
         #expect(key.keyID == jwk["kid"]?.string)
         #expect(key.publicJWK["x"] == jwk["x"] && key.publicJWK["d"] == nil)

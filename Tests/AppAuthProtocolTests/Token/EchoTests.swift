@@ -6,9 +6,9 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// Servers that repeat what they refuse: no error holds it, nor does the log.
+/// Servers that repeat the refused request: no error contains it, nor does the log.
 struct EchoTests {
-    /// Answers every request with an error that repeats one of its parameters.
+    /// Responds to every request with an error that repeats one of its parameters.
     private struct Echo: HTTPTransport {
         let name: String
         let seen = LockedValue<[String]>([])
@@ -52,7 +52,7 @@ struct EchoTests {
         for text in log.lines + ["\(error) \(String(reflecting: error))"] { #expect(!text.contains(sent.prefix(20))) }
     }
 
-    @Test func `what was sent is not shown after the response was translated`() async throws {
+    @Test func `the request is not shown after the response was translated`() async throws {
         var dialect = Dialect()
         dialect.tokenResponse = { TransportResponse($0.head, body: $0.body) }
         try await expectHidden("refresh_token", dialect: dialect) { client, environment in
@@ -62,7 +62,7 @@ struct EchoTests {
     }
 
     @Test(arguments: methods)
-    func `what authenticates a client is not shown`(authentication: ClientAuthentication) async throws {
+    func `client credentials are not shown`(authentication: ClientAuthentication) async throws {
         let name = authentication.method == "client_secret_post" ? "client_secret" : "client_assertion"
         try await expectHidden(name, authentication) { client, environment in
             _ = try await TokenEndpoint(client: client, environment: environment)
@@ -80,7 +80,7 @@ struct EchoTests {
     }
 
     @Test(arguments: ["state", "nonce", "code_challenge", "login_hint"])
-    func `what a pushed request holds is not shown`(name: String) async throws {
+    func `the parameters of a pushed request are not shown`(name: String) async throws {
         try await expectHidden(name) { client, environment in
             _ = try await request(client).pushed(in: environment)
         }
@@ -92,7 +92,7 @@ struct EchoTests {
         }
     }
 
-    @Test func `what has no secret in it is shown`() async throws {
+    @Test func `a message without a secret is shown`() async throws {
         let echo = Echo(name: "response_type")
         let provider = try ProviderMetadata(
             issuer: "https://op.example",

@@ -7,7 +7,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// RFC 8705 §2, §5: where a client with a certificate goes, and what it says there.
+/// RFC 8705 §2, §5: the endpoints and the requests of a client with a certificate.
 struct MutualTLSTests {
     // oidcc-client-test-mtls-endpoint-aliases
     @Test func `a client with a certificate goes to the locations for that, where there are any`() throws {
@@ -68,7 +68,7 @@ struct MutualTLSTests {
             "backchannel_authentication_endpoint", "token_endpoint",
         ]
         #expect(host.asked.withLock { $0 } == names.map { "https://mtls.op.example/" + $0 })
-        // §2: the certificate says who it is only together with the id.
+        // §2: the certificate identifies the client only together with the id.
         #expect(host.clients.withLock { $0 } == Array(repeating: "c", count: names.count - 1))
     }
 

@@ -26,7 +26,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `a refresh token goes out alone (RFC 6749 §6)`() async throws {
+    @Test func `a refresh request has no other parameters (RFC 6749 §6)`() async throws {
         try await World.run { world in
             _ = try await refresh(world)
             let sent = try #require(world.provider.log(.token).first)
@@ -157,7 +157,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `an error that repeats what was sent does not show it`() async throws {
+    @Test func `an error that repeats the request does not show it`() async throws {
         try await World.run { world in
             let token = try #require(try world.provider.mintSession().refreshToken)
             let text = JSON.string("Invalid refresh token: \(token) of demo")

@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import Testing
 
-/// What a token request asks for (RFC 6749 §4.4.2, §4.5, §6; RFC 8707 §2.2).
+/// The parameters of a token request (RFC 6749 §4.4.2, §4.5, §6; RFC 8707 §2.2).
 struct TokenRequestTests {
     private func form(_ grant: TokenGrant, _ parameters: TokenParameters = .session) throws -> [String] {
         try TokenRequest.present(grant, parameters).form.items.map { "\($0.name)=\($0.value)" }

@@ -75,7 +75,7 @@ struct TokenResponseTests {
             var members = ["access_token": #""a""#, "token_type": #""Bearer""#]
             members[name] = token
             let body = "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
-            // null stands for nothing, which the access token alone may not be.
+            // null counts as absent; only the access token may not be absent.
             let isMissing = token == "null" && name != "access_token"
             #expect((refusal { try response(body) } == nil) == (isTaken || isMissing), "\(name)")
         }
@@ -99,7 +99,7 @@ struct TokenResponseTests {
     }
 
     @Test(arguments: ["authorization_details", "expires_in", "scope"])
-    func `null stands for nothing where a member is optional`(name: String) throws {
+    func `null means absent where a member is optional`(name: String) throws {
         let body = #"{"access_token":"a","token_type":"Bearer","\#(name)":null}"#
         let found = try response(body)
         #expect(found.authorizationDetails == nil && found.lifetime == nil && found.scope == nil)

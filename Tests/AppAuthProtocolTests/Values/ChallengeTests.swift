@@ -2,7 +2,7 @@ import AppAuthProtocol
 import HTTPTypes
 import Testing
 
-/// `WWW-Authenticate` by RFC 9110 §11.6.1, and what RFC 6750 §3 says with it.
+/// `WWW-Authenticate` by RFC 9110 §11.6.1, and its parameters by RFC 6750 §3.
 struct ChallengeTests {
     @Test(arguments: [
         #"Bearer error="invalid_token""#, "Bearer error=invalid_token", "bEARER ERROR=\"invalid_token\"",

@@ -24,7 +24,7 @@ struct SecretTests {
         #expect("\(secret)" == "[redacted]")
     }
 
-    @Test func `what holds it does not show it either`() {
+    @Test func `a value that contains a secret does not show it either`() {
         let holder = Holder(secret: secret, optional: secret, list: [secret], table: ["a": secret])
         var dumped = ""
         dump(holder, to: &dumped)

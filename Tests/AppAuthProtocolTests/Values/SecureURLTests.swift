@@ -2,7 +2,7 @@ import AppAuthProtocol
 import TestFixtures
 import Testing
 
-/// Where credentials may be sent: RFC 3986 in its strict form, https (RFC 6749 §3.1, §3.2), http on loopback alone
+/// Where credentials may be sent: RFC 3986 in its strict form, https (RFC 6749 §3.1, §3.2), http on loopback only
 /// (RFC 8252 §7.3, §8.3).
 struct SecureURLTests {
     @Test(arguments: [
@@ -31,7 +31,7 @@ struct SecureURLTests {
         let error = try #require(refusal { try SecureURL(text) })
         #expect(error.code == .invalidConfiguration)
         #expect(error.message.contains(why))
-        // Wrong in the scheme alone: the same with https is fine.
+        // Only the scheme is wrong: the same with https is valid.
         #expect(refusal { try SecureURL("https" + text.dropFirst(4)) } == nil)
     }
 
@@ -66,7 +66,7 @@ struct SecureURLTests {
         #expect(refusal { try SecureURL(right) } == nil)
     }
 
-    @Test func `no character outside the grammar of RFC 3986 gets in, wherever it stands`() {
+    @Test func `a character outside the grammar of RFC 3986 is refused at any position`() {
         let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?"
         let allowedInHost = Set(letters.unicodeScalars)
         let allowedInPath = allowedInHost.union(":[]@!$&'()*+,;=".unicodeScalars)

@@ -11,7 +11,7 @@ import Testing
 
     private func begin(
         _ provider: LocalProvider, _ changes: KeyValuePairs<String, String?> = [:]
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var form: [(name: String, value: String)] = [("scope", "openid"), ("login_hint", "alice")] + Self.secret
         for (name, value) in changes {
             form.removeAll { $0.name == name }
@@ -20,7 +20,7 @@ import Testing
         return try await Wire.post(provider.url(.backchannelAuthentication), form)
     }
 
-    private func poll(_ provider: LocalProvider, _ id: String) async throws -> Wire.Answer {
+    private func poll(_ provider: LocalProvider, _ id: String) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [("grant_type", "urn:openid:params:grant-type:ciba"), ("auth_req_id", id)] + Self.secret)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal and the end of the time are told`() async throws {
+    @Test func `a refusal and an expiry are reported`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let first = try #require(try await begin(provider).json?["auth_req_id"]?.string)

@@ -4,7 +4,7 @@ import Testing
 
 /// The provider's nonce in DPoP proofs (RFC 9449 §8, §9).
 @Suite struct DPoPNonceTests {
-    private func ask(_ provider: LocalProvider, _ proof: String) async throws -> Wire.Answer {
+    private func ask(_ provider: LocalProvider, _ proof: String) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [
@@ -14,7 +14,7 @@ import Testing
             [("DPoP", proof)])
     }
 
-    private func expectChallenge(_ response: Wire.Answer) -> String {
+    private func expectChallenge(_ response: Wire.Response) -> String {
         #expect(response.status == 400)
         #expect(response.json?["error"]?.string == "use_dpop_nonce")
         #expect(response.headers("DPoP-Nonce").count == 1)
@@ -38,7 +38,7 @@ import Testing
             }
         ) { provider in
             let (key, url) = (try DPoPKey(), provider.url(.token))
-            func ask(nonce: String?) async throws -> Wire.Answer {
+            func ask(nonce: String?) async throws -> Wire.Response {
                 try await self.ask(provider, key.proof("POST", url, nonce: nonce, at: clock.now))
             }
             let nonce = expectChallenge(try await ask(nonce: nil))

@@ -5,7 +5,7 @@ import Testing
 
 /// Each check of a DPoP proof with one thing wrong (RFC 9449 §4.3). The right case is ``DPoPKey/proof(_:_:token:nonce:at:signedBy:_:)``.
 @Suite struct DPoPProofTests {
-    private func ask(_ provider: LocalProvider, _ proofs: [String]) async throws -> Wire.Answer {
+    private func ask(_ provider: LocalProvider, _ proofs: [String]) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [
@@ -15,7 +15,7 @@ import Testing
             proofs.map { ("DPoP", $0) })
     }
 
-    private func expectRefusal(_ response: Wire.Answer) {
+    private func expectRefusal(_ response: Wire.Response) {
         #expect(response.status == 400)
         #expect(response.json?["error"]?.string == "invalid_dpop_proof")
     }
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a proof counts once, and alone`() async throws {
+    @Test func `a proof counts once, and not beside another`() async throws {
         try await withLocalProvider { provider in
             let (key, url) = (try DPoPKey(), provider.url(.token))
             let proof = try key.proof("POST", url)
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `a provider may take some algorithms alone`() async throws {
+    @Test func `a provider may accept only some algorithms`() async throws {
         try await withLocalProvider(.demo { $0.dpopAlgorithms = [.es256] }) { provider in
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             #expect(metadata["dpop_signing_alg_values_supported"]?.strings == ["ES256"])

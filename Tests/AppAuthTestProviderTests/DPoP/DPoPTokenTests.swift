@@ -4,7 +4,7 @@ import Testing
 
 /// Codes and tokens that are bound to a key (RFC 9449 §5, §6, §7, §10).
 @Suite struct DPoPTokenTests {
-    private func expectChallenge(_ response: Wire.Answer, _ error: String) {
+    private func expectChallenge(_ response: Wire.Response, _ error: String) {
         #expect(response.status == 401)
         let challenge = response.header("WWW-Authenticate") ?? ""
         #expect(challenge.hasPrefix("DPoP "))
@@ -12,7 +12,7 @@ import Testing
         #expect(challenge.contains(#"algs="RS256 "#))
     }
 
-    @Test func `a public client's tokens are good with their key alone`() async throws {
+    @Test func `a public client's tokens are valid only with their key`() async throws {
         try await withLocalProvider { provider in
             let (flow, key, url) = (Flow(provider: provider), try DPoPKey(), provider.url(.token))
             let code = try #require(try await flow.authorize()["code"])
@@ -48,7 +48,7 @@ import Testing
             let (key, url) = (try DPoPKey(), provider.url(.api))
             let token = try provider.mintSession(boundTo: key.thumbprint).accessToken
             let scheme = ("Authorization", "DPoP \(token)")
-            func get(_ proof: String?, scheme: (String, String) = ("", "")) async throws -> Wire.Answer {
+            func get(_ proof: String?, scheme: (String, String) = ("", "")) async throws -> Wire.Response {
                 try await Wire.send("GET", url, [scheme] + (proof.map { [("DPoP", $0)] } ?? []))
             }
             expectChallenge(try await get(nil, scheme: scheme), "invalid_dpop_proof")
@@ -136,7 +136,7 @@ import Testing
     @Test func `introspection shows the key, and a confidential client's refresh token has none`() async throws {
         try await withLocalProvider { provider in
             let key = try DPoPKey()
-            func look(at token: String?) async throws -> JSON? {
+            func introspect(_ token: String?) async throws -> JSON? {
                 try await Wire.post(
                     provider.url(.introspection),
                     [
@@ -146,10 +146,10 @@ import Testing
                 ).json
             }
             let session = try provider.mintSession(boundTo: key.thumbprint)
-            let access = try await look(at: session.accessToken)
+            let access = try await introspect(session.accessToken)
             #expect(access?["token_type"]?.string == "DPoP")
             #expect(access?["cnf"]?["jkt"]?.string == key.thumbprint)
-            let bearer = try await look(at: provider.mintSession().accessToken)
+            let bearer = try await introspect(provider.mintSession().accessToken)
             #expect(bearer?["token_type"]?.string == "Bearer")
             #expect(bearer?["cnf"] == nil)
             let confidential = RegisteredClient.demoConfidential

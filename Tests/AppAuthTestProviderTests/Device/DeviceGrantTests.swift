@@ -38,7 +38,7 @@ import Testing
     }
 
     // RFC 8628 §3.5
-    @Test func `who asks too soon has to slow down for good`() async throws {
+    @Test func `a client that polls too soon has to slow down permanently`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = DeviceFlow(provider: provider)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `a device code is good for its own client alone`() async throws {
+    @Test func `a device code is valid only for its own client`() async throws {
         try await withLocalProvider(
             .demo { $0.clients.append(RegisteredClient(id: "other", grantTypes: [DeviceFlow.grantType])) }
         ) { provider in

@@ -4,7 +4,7 @@ import Testing
 
 /// The page where users enter the code (RFC 8628 §3.3, §5.1, §5.4).
 @Suite struct DevicePageTests {
-    @Test func `the page needs no script and escapes what stands in its address`() async throws {
+    @Test func `the page needs no script and escapes the code from its address`() async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()
             _ = try await browser.open(provider.url(.deviceVerification) + "?user_code=%22%3Ci%3E")
@@ -60,7 +60,7 @@ import Testing
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let code = try await DeviceFlow(provider: provider).begin().userCode
-            func enter(_ typed: String) async throws -> Wire.Answer? {
+            func enter(_ typed: String) async throws -> Wire.Response? {
                 let browser = TestBrowser()
                 _ = try await browser.open(provider.url(.deviceVerification))
                 _ = try await browser.submit("continue", [("user_code", typed)])
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `signing in changes the cookie, and who is signed in is only asked for consent`() async throws {
+    @Test func `signing in changes the cookie, and a signed-in user is only asked for consent`() async throws {
         try await withLocalProvider { provider in
             let flow = DeviceFlow(provider: provider)
             let (browser, thief) = (TestBrowser(), TestBrowser())

@@ -9,7 +9,7 @@ import Testing
 
     private func exchange(
         _ provider: LocalProvider, _ changes: KeyValuePairs<String, String?> = [:]
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var form: [(name: String, value: String)] = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
             ("subject_token", try provider.mintSession().accessToken),
@@ -23,7 +23,7 @@ import Testing
         return try await Wire.post(provider.url(.token), form)
     }
 
-    @Test func `a good request is answered with a token and what it is`() async throws {
+    @Test func `the response to a valid request is a token with its type`() async throws {
         try await withLocalProvider { provider in
             let response = try #require(try await exchange(provider).json)
             #expect(response["issued_token_type"]?.string == Self.prefix + "access_token")
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token is exchanged by its own client alone`() async throws {
+    @Test func `only its own client exchanges a refresh token`() async throws {
         try await withLocalProvider { provider in
             for (client, status) in [("demo-confidential", 200), ("demo", 400)] {
                 let token = try provider.mintSession(client: client).refreshToken
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `the actor stands in what is given out`() async throws {
+    @Test func `the issued token names the actor`() async throws {
         try await withLocalProvider { provider in
             let actor = try provider.mintSession(client: "demo-confidential").accessToken
             let response = try await exchange(

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What the provider tells the clients of a session that is over.
+/// The provider's logout messages to the clients of a session that is over.
 @Suite struct ProviderLogoutTests {
     /// A provider whose demo client listens at another server.
     private func run(_ test: (LocalProvider, LocalProvider) async throws -> Void) async throws {
@@ -25,7 +25,7 @@ import Testing
         return try await browser.submit("sign-out")
     }
 
-    @Test func `a logout token goes to the client, and frames stand on the page`() async throws {
+    @Test func `a logout token goes to the client, and frames are on the page`() async throws {
         try await run { provider, app in
             let (browser, flow) = (TestBrowser(), Flow(provider: provider))
             let code = try #require(try await flow.authorize(in: browser)["code"])

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `what stands beside the reference does not count`() async throws {
+    @Test func `parameters beside the reference do not count`() async throws {
         try await withLocalProvider { provider in
             let flow = Flow(provider: provider)
             let url = try await flow.url(naming: flow.pushed()) + "&scope=address&state=other&prompt=none"
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// RFC 9126 §4, §7.1 and §7.3.
-    @Test func `a reference is good once, for a while, and for its client`() async throws {
+    @Test func `a reference is valid once, for a while, and for its client`() async throws {
         let clock = ManualClock()
         try await withLocalProvider(.demo { $0.clock = clock.read }) { provider in
             let flow = Flow(provider: provider)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// RFC 9126 §2.3: what the authorization endpoint would say, said to the client.
+    /// RFC 9126 §2.3: the client gets the errors of the authorization endpoint.
     @Test(
         arguments: [
             ("redirect_uri", "https://evil.example/", "invalid_request"), ("redirect_uri", nil, "invalid_request"),
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a push is a POST of a form whose parameters stand once`() async throws {
+    @Test func `a push is a POST of a form without repeated parameters`() async throws {
         try await withLocalProvider { provider in
             let (url, flow) = (provider.url(.pushedAuthorization), Flow(provider: provider))
             let got = try await Wire.send("GET", url.appendingQuery(flow.parameters()))

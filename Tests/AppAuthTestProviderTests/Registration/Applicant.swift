@@ -15,7 +15,7 @@ struct Applicant {
 
     func register(
         _ changes: KeyValuePairs<String, JSON?> = [:], type: String = "application/json"
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var document = Self.metadata
         for (name, value) in changes { document[name] = value }
         return try await Wire.send(
@@ -38,7 +38,7 @@ struct Applicant {
     }
 
     /// A request to the client's own place, with the token of its latest document.
-    func manage(_ method: String, _ registration: JSON, _ document: JSON.Object? = nil) async throws -> Wire.Answer {
+    func manage(_ method: String, _ registration: JSON, _ document: JSON.Object? = nil) async throws -> Wire.Response {
         let url = try #require(registration["registration_client_uri"]?.string)
         let type = document == nil ? [] : [("Content-Type", "application/json")]
         return try await Wire.send(
@@ -46,7 +46,7 @@ struct Applicant {
             body: document.map { JSON.object($0).serialized() })
     }
 
-    /// What a client may send to change its registration (RFC 7592 §2.2).
+    /// The members that a client may send to change its registration (RFC 7592 §2.2).
     static func changeable(_ registration: JSON) -> JSON.Object {
         var document = registration.object ?? .init()
         for name in [

@@ -5,7 +5,7 @@ import Testing
 
 /// RFC 7592.
 @Suite struct ClientConfigurationTests {
-    @Test func `a registration is read, and each token is good once`() async throws {
+    @Test func `a registration is read, and each token is valid once`() async throws {
         try await withLocalProvider { provider in
             let applicant = Applicant(provider: provider)
             let first = try await applicant.registered()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a secret that has ended is refused, and reading the registration brings a new one`() async throws {
+    @Test func `an expired secret is refused, and reading the registration returns a new one`() async throws {
         let clock = ManualClock()
         var options = DynamicRegistration()
         options.secretLifetime = 3600

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `what is left out has the defaults of RFC 7591 §2, and what is not understood is not registered`()
+    @Test func `missing members have the defaults of RFC 7591 §2, and unknown ones are not registered`()
         async throws
     {
         try await withLocalProvider { provider in

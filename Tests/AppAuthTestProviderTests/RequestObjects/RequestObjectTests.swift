@@ -154,7 +154,7 @@ private struct Signer {
     @Test func `an object can be pushed, with nothing but authentication beside it`() async throws {
         try await withSigner { signer in
             let url = signer.provider.url(.pushedAuthorization)
-            func push(_ object: String, _ more: [(name: String, value: String)] = []) async throws -> Wire.Answer {
+            func push(_ object: String, _ more: [(name: String, value: String)] = []) async throws -> Wire.Response {
                 try await Wire.post(
                     url, [("client_id", "signing"), ("client_secret", Self.secret), ("request", object)] + more)
             }

@@ -19,19 +19,19 @@ import Testing
 
     private func text(_ details: JSON...) -> String { JSON.array(details).serialized() }
 
-    @Test func `what was granted in detail is in the response and at introspection`() async throws {
+    @Test func `the granted details are in the response and at introspection`() async throws {
         try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let back = try await flow.authorize(["authorization_details": text(payment, account)])
             let tokens = try #require(try await tokens(flow, back))
             #expect(tokens["authorization_details"] == .array([payment, account]))
-            let look = try await Wire.post(
+            let introspection = try await Wire.post(
                 provider.url(.introspection),
                 [
                     ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
                     ("token", try #require(tokens["access_token"]?.string)),
                 ])
-            #expect(look.json?["authorization_details"] == .array([payment, account]))
+            #expect(introspection.json?["authorization_details"] == .array([payment, account]))
             let refreshed = try await flow.refresh(#require(tokens["refresh_token"]?.string))
             #expect(refreshed.json?["authorization_details"] == .array([payment, account]))
             let plain = try await flow.authorize()
@@ -66,7 +66,7 @@ import Testing
         #"[{"type":"payment_initiation","actions":"initiate"}]"#,
         #"[{"type":"payment_initiation","locations":[1]}]"#, #"[{"type":"payment_initiation","identifier":1}]"#,
     ])
-    func `details of another kind are refused, wherever they come`(details: String) async throws {
+    func `details of another kind are refused at each endpoint`(details: String) async throws {
         try await withLocalProvider(configuration) { provider in
             let flow = Flow(provider: provider)
             let refusal = try await flow.refusal(["authorization_details": details])
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    private func ask(_ provider: LocalProvider, _ details: String) async throws -> Wire.Answer {
+    private func ask(_ provider: LocalProvider, _ details: String) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [

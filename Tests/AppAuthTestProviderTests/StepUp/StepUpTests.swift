@@ -141,14 +141,14 @@ import Testing
         try await withLocalProvider(configuration(.init(), clock)) { provider in
             let flow = Flow(provider: provider)
             let access = try await token(flow, try await flow.authorize(["acr_values": strong]))
-            let look = try await Wire.post(
+            let introspection = try await Wire.post(
                 provider.url(.introspection),
                 [
                     ("client_id", "demo-service"), ("client_secret", "service-secret-of-thirty-two-bytes"),
                     ("token", access),
                 ])
-            #expect(look.json?["acr"]?.string == strong)
-            #expect(look.json?["auth_time"]?.int == 1_800_000_000)
+            #expect(introspection.json?["acr"]?.string == strong)
+            #expect(introspection.json?["auth_time"]?.int == 1_800_000_000)
         }
     }
 }

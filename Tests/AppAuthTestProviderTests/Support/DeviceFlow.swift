@@ -7,8 +7,8 @@ struct DeviceFlow {
     let provider: LocalProvider
     static let grantType = "urn:ietf:params:oauth:grant-type:device_code"
 
-    /// What the provider answered.
-    struct Answer {
+    /// The provider's response to a device authorization request.
+    struct Response {
         let document: JSON
         var deviceCode: String { document["device_code"]?.string ?? "" }
         var userCode: String { document["user_code"]?.string ?? "" }
@@ -16,14 +16,14 @@ struct DeviceFlow {
         var pageWithCode: String { document["verification_uri_complete"]?.string ?? "" }
     }
 
-    func begin(_ scope: String = "openid profile offline_access") async throws -> Answer {
+    func begin(_ scope: String = "openid profile offline_access") async throws -> Response {
         let response = try await Wire.post(
             provider.url(.deviceAuthorization), [("client_id", "demo"), ("scope", scope)])
         #expect(response.status == 200)
-        return Answer(document: try #require(response.json))
+        return Response(document: try #require(response.json))
     }
 
-    func poll(_ deviceCode: String, client: String = "demo") async throws -> Wire.Answer {
+    func poll(_ deviceCode: String, client: String = "demo") async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [("grant_type", Self.grantType), ("device_code", deviceCode), ("client_id", client)])
@@ -38,7 +38,9 @@ struct DeviceFlow {
 
     /// Goes from the page with the code in its address to a decision.
     @discardableResult
-    func decide(_ action: String, _ response: Answer, in browser: TestBrowser = TestBrowser()) async throws -> String {
+    func decide(
+        _ action: String, _ response: Response, in browser: TestBrowser = TestBrowser()
+    ) async throws -> String {
         _ = try await browser.open(response.pageWithCode)
         _ = try await browser.submit("continue", [("user_code", response.userCode)])
         if browser.page?.text.contains("type=\"password\"") == true { _ = try await browser.signIn() }

@@ -68,17 +68,17 @@ struct Flow {
         return form
     }
 
-    func exchange(_ code: String, _ changes: KeyValuePairs<String, String?> = [:]) async throws -> Wire.Answer {
+    func exchange(_ code: String, _ changes: KeyValuePairs<String, String?> = [:]) async throws -> Wire.Response {
         try await Wire.post(provider.url(.token), codeForm(code, changes))
     }
 
-    func refresh(_ token: String, _ more: [(name: String, value: String)] = []) async throws -> Wire.Answer {
+    func refresh(_ token: String, _ more: [(name: String, value: String)] = []) async throws -> Wire.Response {
         try await Wire.post(
             provider.url(.token),
             [("grant_type", "refresh_token"), ("refresh_token", token), ("client_id", clientID)] + more)
     }
 
-    func bearer(_ endpoint: Endpoint, _ token: String) async throws -> Wire.Answer {
+    func bearer(_ endpoint: Endpoint, _ token: String) async throws -> Wire.Response {
         try await Wire.send("GET", provider.url(endpoint), [("Authorization", "Bearer \(token)")])
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 extension Flow {
     /// The fields of the page's form, which has to lead to the redirect URI.
-    static func form(of page: Wire.Answer?) throws -> [String: String] {
+    static func form(of page: Wire.Response?) throws -> [String: String] {
         let page = try #require(page)
         #expect(page.status == 200)
         #expect(page.header("Location") == nil)

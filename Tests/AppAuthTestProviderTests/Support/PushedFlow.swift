@@ -6,7 +6,7 @@ extension Flow {
     /// Pushes the authorization request, with a secret where there is one.
     func push(
         _ changes: KeyValuePairs<String, String?> = [:], _ headers: [(String, String)] = []
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         let authentication = secret.map { [(name: "client_secret", value: $0)] } ?? []
         return try await Wire.post(
             provider.url(.pushedAuthorization), parameters(changes) + authentication, headers)

@@ -5,7 +5,7 @@ import Testing
 /// A browser without a screen: keeps cookies, follows redirects within the provider, submits forms.
 final class TestBrowser {
     private var cookies: [String: String] = [:]
-    private(set) var page: Wire.Answer?
+    private(set) var page: Wire.Response?
     private(set) var pageURL = ""
 
     /// Opens a URL and follows redirects as long as they stay at the provider.
@@ -13,7 +13,7 @@ final class TestBrowser {
     /// - Returns: Where the last redirect leads, if it leads away; nil if there is a page.
     func open(_ url: String) async throws -> String? { try await follow(Wire.send("GET", url, fields), from: url) }
 
-    /// Submits the page's form with a button and what was typed.
+    /// Submits the page's form with a button and the entered values.
     func submit(_ action: String, _ typed: [(name: String, value: String)] = []) async throws -> String? {
         let html = try #require(page?.text)
         let target = try #require(html.firstMatch(of: /<form method="post" action="([^"]+)">/)?.1)
@@ -39,7 +39,7 @@ final class TestBrowser {
         cookies.isEmpty ? [] : [("Cookie", cookies.map { "\($0)=\($1)" }.joined(separator: "; "))]
     }
 
-    private func follow(_ first: Wire.Answer, from url: String) async throws -> String? {
+    private func follow(_ first: Wire.Response, from url: String) async throws -> String? {
         var (response, url) = (first, url)
         for _ in 0..<10 {
             for cookie in response.headers("Set-Cookie") {

@@ -11,7 +11,7 @@ enum Wire {
     /// How the server ended the connection.
     enum End: Equatable { case closed, reset }
 
-    struct Answer {
+    struct Response {
         var bytes: [UInt8]
         let end: End
 
@@ -40,7 +40,7 @@ enum Wire {
     /// Sends bytes and reads to the end of the connection, or until so many bytes have come.
     static func exchange(
         _ bytes: [UInt8], host: String = "127.0.0.1", port: Int, limit: Int = .max
-    ) async throws -> Answer {
+    ) async throws -> Response {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .connect(host: host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -56,14 +56,14 @@ enum Wire {
                         received += buffer.readableBytesView
                         if received.count >= limit { break }
                     }
-                    return Answer(bytes: received, end: .closed)
+                    return Response(bytes: received, end: .closed)
                 } catch let error as IOError where [ECONNRESET, EPIPE].contains(error.errnoCode) {
-                    return Answer(bytes: received, end: .reset)
+                    return Response(bytes: received, end: .reset)
                 }
             }
         } catch ChannelError.ioOnClosedChannel {
             // The server was faster than the first byte.
-            return Answer(bytes: [], end: .closed)
+            return Response(bytes: [], end: .closed)
         }
     }
 
@@ -71,7 +71,7 @@ enum Wire {
     static func send(
         _ method: String = "GET", _ url: String, _ headers: [(String, String)] = [], body: String? = nil,
         limit: Int = .max
-    ) async throws -> Answer {
+    ) async throws -> Response {
         let parts = try #require(url.wholeMatch(of: /http:\/\/(\[?[0-9a-z.:]+?\]?):(\d+)(\/.*)?/))
         let (host, port) = (String(parts.1), try #require(Int(parts.2)))
         var head = "\(method) \(parts.3 ?? "/") HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n"
@@ -85,7 +85,7 @@ enum Wire {
     /// Posts a form.
     static func post(
         _ url: String, _ form: [(name: String, value: String)], _ headers: [(String, String)] = []
-    ) async throws -> Answer {
+    ) async throws -> Response {
         try await send(
             "POST", url, [("Content-Type", "application/x-www-form-urlencoded")] + headers,
             body: FormCoding.encode(form))

@@ -62,7 +62,7 @@ struct TLSTests {
     /// One request whose connection the server closes.
     private func get(
         _ endpoint: Endpoint, of provider: LocalProvider, _ files: TLSFiles, showing client: TLSFiles? = nil
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         let authority = "127.0.0.1:\(provider.port)"
         let path = provider.url(endpoint).dropFirst("https://\(authority)".count)
         let certificate = client.map { ["-cert", $0.certificate, "-key", $0.key] } ?? []
@@ -70,7 +70,7 @@ struct TLSTests {
             ["s_client", "-quiet", "-verify_return_error", "-CAfile", files.certificate, "-connect", authority]
                 + certificate,
             input: "GET \(path) HTTP/1.1\r\nHost: \(authority)\r\nConnection: close\r\n\r\n")
-        return Wire.Answer(bytes: bytes, end: .closed)
+        return Wire.Response(bytes: bytes, end: .closed)
     }
 
     /// Runs the `openssl` command on a thread of its own, so that the provider has all of Swift's.

@@ -33,7 +33,7 @@ import Testing
         let demo = try JSON(parsing: Array(child.firstLine().utf8))
         let baseURL = try #require(demo["base_url"]?.string)
         let (id, secret) = (demo["client_id"]?.string, demo["client_secret"]?.string)
-        let response: Wire.Answer
+        let response: Wire.Response
         switch name {
         case "seven-pass":
             response = try await Wire.post(
@@ -80,7 +80,7 @@ import Testing
         ["--double", "unknown"], ["--double", "moltin", "--user", "bob:x"], ["--double", "opro", "--client", "x"],
         ["--double", "sbanken", "--no-rotation"], ["--double", "seven-pass", "--issuer-path", "/t"],
     ])
-    func `what belongs to the provider alone is wrong usage`(arguments: [String]) throws {
+    func `an option of the provider only is wrong usage`(arguments: [String]) throws {
         let child = try CommandTests.Child(arguments)
         #expect(child.end() == 2)
         #expect(child.rest(child.output).isEmpty)

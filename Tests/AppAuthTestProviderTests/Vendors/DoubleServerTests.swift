@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What every double has from the server beneath it.
+/// The common behaviour of all doubles' server.
 @Suite struct DoubleServerTests {
     private func sbanken(_ change: (inout DoubleOptions) -> Void) async throws -> Sbanken {
         var configuration = Sbanken.Configuration()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `after its end nobody listens`() async throws {
+    @Test func `a stopped server accepts no connection`() async throws {
         let bank = try await sbanken { _ in }
         await bank.stop()
         await #expect(throws: (any Error).self) { try await Wire.send("GET", bank.baseURL + "/") }

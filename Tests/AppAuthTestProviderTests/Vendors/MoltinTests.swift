@@ -19,7 +19,7 @@ import Testing
         try await withDouble(Moltin.start(configuration), body)
     }
 
-    private func authenticate(_ moltin: Moltin, _ changes: Changes = [:]) async throws -> Wire.Answer {
+    private func authenticate(_ moltin: Moltin, _ changes: Changes = [:]) async throws -> Wire.Response {
         try await Wire.post(
             moltin.baseURL + "/oauth/access_token",
             form(
@@ -29,11 +29,11 @@ import Testing
                 ], changes))
     }
 
-    private func token(_ response: Wire.Answer) throws -> String {
+    private func token(_ response: Wire.Response) throws -> String {
         try #require(response.json?["access_token"]?.string)
     }
 
-    private func products(_ moltin: Moltin, _ token: String?) async throws -> Wire.Answer {
+    private func products(_ moltin: Moltin, _ token: String?) async throws -> Wire.Response {
         try await Wire.send(
             "GET", moltin.baseURL + "/v1/products", token.map { [("Authorization", "Bearer \($0)")] } ?? [])
     }
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `the client stands in the body and not in a header`() async throws {
+    @Test func `the client is in the body and not in a header`() async throws {
         try await withMoltin { moltin in
             // moltin-demo:moltin-demo-secret
             let basic = ("Authorization", "Basic bW9sdGluLWRlbW86bW9sdGluLWRlbW8tc2VjcmV0")
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `a code is good once, with its redirect URI`() async throws {
+    @Test func `a code is valid once, with its redirect URI`() async throws {
         try await withMoltin { moltin in
             let changes: Changes = [
                 "grant_type": "authorization_code", "code": try moltin.makeCode(),
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `a token can be killed, and is good as a bearer token alone`() async throws {
+    @Test func `a token can be killed, and is valid only as a bearer token`() async throws {
         try await withMoltin { moltin in
             let token = try token(try await authenticate(moltin))
             let url = moltin.baseURL + "/v1/products"

@@ -19,7 +19,7 @@ import Testing
         try await withDouble(OPro.start(configuration), body)
     }
 
-    private func exchange(_ opro: OPro, _ changes: Changes = [:]) async throws -> Wire.Answer {
+    private func exchange(_ opro: OPro, _ changes: Changes = [:]) async throws -> Wire.Response {
         try await Wire.post(
             opro.baseURL + "/oauth/token.json",
             form(
@@ -29,14 +29,14 @@ import Testing
                 ], changes))
     }
 
-    private func token(_ response: Wire.Answer) throws -> String {
+    private func token(_ response: Wire.Response) throws -> String {
         try #require(response.json?["access_token"]?.string)
     }
 
     private func call(
         _ opro: OPro, _ token: String?, _ method: String = "GET", _ path: String = "/users/me.json",
         body: String? = nil, type: String = "application/json"
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var fields = token.map { [("Authorization", #"Token token="\#($0)""#)] } ?? []
         if body != nil { fields.append(("Content-Type", type)) }
         return try await Wire.send(method, opro.baseURL + path, fields, body: body)
@@ -139,14 +139,14 @@ import Testing
         }
     }
 
-    @Test func `the sentence about a wrong client holds what was sent`() async throws {
+    @Test func `the message about a wrong client contains its values`() async throws {
         try await withOPro { opro in
             let response = try await exchange(opro, ["client_secret": "almost"])
             #expect(response.json?["error"]?.string?.contains("client_secret=almost") == true)
         }
     }
 
-    @Test func `a code is good once`() async throws {
+    @Test func `a code is valid once`() async throws {
         try await withOPro { opro in
             let code = try opro.makeCode()
             let changes: Changes = ["username": nil, "password": nil, "code": code]
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token alone refreshes, and ends what it came with`() async throws {
+    @Test func `a refresh token is enough to refresh, and ends the tokens that it came with`() async throws {
         try await withOPro { opro in
             let first = try await exchange(opro)
             let refreshToken = try #require(first.json?["refresh_token"]?.string)
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `a call without a good Token field is 401 and says why`() async throws {
+    @Test func `a call without a valid Token field is 401 and says why`() async throws {
         try await withOPro { opro in
             let token = try token(try await exchange(opro))
             let url = opro.baseURL + "/users/me.json"
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func `show me the money tells what is wrong with a token`() async throws {
+    @Test func `show me the money reports what is wrong with a token`() async throws {
         try await withOPro { opro in
             let path = "/oauth_tests/show_me_the_money.json"
             let token = try token(try await exchange(opro))

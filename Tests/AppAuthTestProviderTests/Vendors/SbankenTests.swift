@@ -10,7 +10,7 @@ import Testing
         _ bank: Sbanken, authorization: String?, accept: String? = "application/json",
         type: String = "application/x-www-form-urlencoded", query: String = "",
         body: String = "grant_type=client_credentials"
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var fields = [("Content-Type", type)]
         if let authorization { fields.append(("Authorization", authorization)) }
         if let accept { fields.append(("Accept", accept)) }
@@ -22,7 +22,7 @@ import Testing
     /// `demo/app+1=@bank` and `s3cret /+=@&%:ø-_.!~*'()`, written out by hand.
     private let encoded = "demo%2Fapp%2B1%3D%40bank:s3cret%20%2F%2B%3D%40%26%25%3A%C3%B8-_.!~*'()"
 
-    private func accounts(_ bank: Sbanken, _ token: String?) async throws -> Wire.Answer {
+    private func accounts(_ bank: Sbanken, _ token: String?) async throws -> Wire.Response {
         try await Wire.send(
             "GET", bank.baseURL + "/exec.bank/api/v1/Accounts", token.map { [("Authorization", "Bearer \($0)")] } ?? [])
     }

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// The accounts API of 7Pass: the person, and what she has agreed to.
+/// The accounts API of 7Pass: the user, and her consents.
 @Suite struct SevenPassAccountTests {
     @Test func `me gives the claims, at the API base and not below the issuer`() async throws {
         try await withSevenPass { flow in
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `PATCH changes what it names, and userinfo sees it`() async throws {
+    @Test func `PATCH changes the members that it names, and userinfo shows them`() async throws {
         try await withSevenPass { flow in
             let token = try flow.accessToken()
             let response = try await flow.call(

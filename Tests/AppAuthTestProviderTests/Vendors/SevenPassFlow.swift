@@ -23,7 +23,7 @@ struct SevenPassFlow {
 
     /// Signs in with a password, and agrees.
     ///
-    /// - Returns: What came back to the client.
+    /// - Returns: The parameters of the redirect to the client.
     func authorize(
         _ changes: KeyValuePairs<String, String?> = [:], in browser: TestBrowser = TestBrowser()
     ) async throws -> Parameters {
@@ -38,7 +38,7 @@ struct SevenPassFlow {
         return try #require(FormCoding.decode(String(location.dropFirst(redirectURI.count + 1))))
     }
 
-    func exchange(_ code: String?, _ changes: KeyValuePairs<String, String?> = [:]) async throws -> Wire.Answer {
+    func exchange(_ code: String?, _ changes: KeyValuePairs<String, String?> = [:]) async throws -> Wire.Response {
         try await token(
             [
                 "grant_type": "authorization_code", "code": code, "redirect_uri": redirectURI,
@@ -46,31 +46,31 @@ struct SevenPassFlow {
             ], changes)
     }
 
-    func refresh(_ token: String?) async throws -> Wire.Answer {
+    func refresh(_ token: String?) async throws -> Wire.Response {
         try await self.token(["grant_type": "refresh_token", "refresh_token": token, "client_id": "seven-pass-app"])
     }
 
     func token(
         _ entries: KeyValuePairs<String, String?>, _ changes: KeyValuePairs<String, String?> = [:]
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         try await Wire.post(sevenPass.provider.url(.token), form(entries, changes))
     }
 
     /// A call of the accounts API.
     func call(
         _ method: String, _ path: String, _ token: String?, json: String? = nil
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var fields = token.map { [("Authorization", "Bearer \($0)")] } ?? []
         if json != nil { fields.append(("Content-Type", "application/json")) }
         return try await Wire.send(method, sevenPass.apiBase + path, fields, body: json)
     }
 
-    func call(_ path: String, _ token: String?) async throws -> Wire.Answer { try await call("GET", path, token) }
+    func call(_ path: String, _ token: String?) async throws -> Wire.Response { try await call("GET", path, token) }
 
     /// A call of the accounts API by the older client, with the proof by its secret.
     func callWithProof(
         _ path: String, _ token: String?, secret: String = "legacy-secret"
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         try await call(path + "?appsecret_proof=" + Self.proof(token, secret), token)
     }
 
@@ -78,7 +78,7 @@ struct SevenPassFlow {
     func clientCall(
         _ path: String, _ token: String?, _ entries: KeyValuePairs<String, String?>,
         service: String? = "seven-pass-credentials", secret: String = "credentials-secret"
-    ) async throws -> Wire.Answer {
+    ) async throws -> Wire.Response {
         var fields = [("Content-Type", "application/x-www-form-urlencoded")]
         if let token { fields.append(("Authorization", "Bearer \(token)")) }
         if let service { fields.append(("X-Service-Id", service)) }
@@ -91,7 +91,7 @@ struct SevenPassFlow {
             .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// The access token of a person who has signed in.
+    /// The access token of a signed-in user.
     func accessToken(scope: String = "openid profile email") throws -> String {
         try sevenPass.provider.mintSession(client: "seven-pass-app", scope: scope).accessToken
     }

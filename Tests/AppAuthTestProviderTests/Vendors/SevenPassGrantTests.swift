@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What the older SDK of 7Pass had: the password, another service's token, and the credentials client.
+/// The grants of the older SDK of 7Pass: the password, another service's token, and the credentials client.
 @Suite struct SevenPassGrantTests {
     private typealias Entries = KeyValuePairs<String, String?>
 
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a grant that nobody knows is unsupported`() async throws {
+    @Test func `an unknown grant is unsupported`() async throws {
         try await withSevenPass { flow in
             let response = try await flow.token(Self.social, ["grant_type": "urn:example:other"])
             #expect(response.json?["error"]?.string == "unsupported_grant_type")
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `the credentials client's token is good for 15 minutes and cannot be refreshed`() async throws {
+    @Test func `the credentials client's token is valid for 15 minutes and cannot be refreshed`() async throws {
         try await withSevenPass({ $0.options = ManualClock().options }) { flow in
             let response = try await flow.token(Self.credentials)
             #expect(response.json?["expires_in"]?.int == 900)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `who registers can sign in, once`() async throws {
+    @Test func `a new user can register once, and then signs in`() async throws {
         try await withSevenPass { flow in
             let token = try await flow.token(Self.credentials).json?["access_token"]?.string
             let account: Entries = ["email": "bob@example.com", "password": "hatter-10-6", "given_name": "Bob"]

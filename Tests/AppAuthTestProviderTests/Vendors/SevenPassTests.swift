@@ -6,7 +6,7 @@ import Testing
 /// 7Pass as an OpenID provider: registrations, scopes, lifetimes, custom parameters, logout.
 @Suite struct SevenPassTests {
     @Test(arguments: ["oauthtest://oauth-callback", "de.7pass.example:/cb/authz", "http://127.0.0.1:49152/callback"])
-    func `a person signs in, and the ID token has her claims`(redirectURI: String) async throws {
+    func `a user signs in, and the ID token has her claims`(redirectURI: String) async throws {
         try await withSevenPass { flow in
             var flow = flow
             flow.redirectURI = redirectURI
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `an access token is good for two hours`() async throws {
+    @Test func `an access token is valid for two hours`() async throws {
         try await withSevenPass({ $0.options = ManualClock().options }) { flow in
             let token = try flow.accessToken()
             flow.sevenPass.advance(7199)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token is good for 90 days, prolonged at each use`() async throws {
+    @Test func `a refresh token is valid for 90 days, prolonged at each use`() async throws {
         try await withSevenPass({ $0.options = ManualClock().options }) { flow in
             let day = 86_400
             let token = try flow.sevenPass.provider.mintSession(client: "seven-pass-app").refreshToken

@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// What is tried, and what is said, in each place that a program can find itself in. No process is started.
+/// The openers and the obstacles in each environment of a program. No process is started.
 struct BrowserLadderTests {
     private typealias Kind = BrowserObstacle.Kind
 
@@ -26,7 +26,7 @@ struct BrowserLadderTests {
     }
 
     @Test(arguments: ["", " :", nil])
-    func `the desktop's openers stand in for a BROWSER that names nothing`(_ value: String?) {
+    func `the desktop's openers replace a BROWSER that names nothing`(_ value: String?) {
         for display in ["DISPLAY", "WAYLAND_DISPLAY"] {
             expect(DesktopSession(environment: ["BROWSER": value ?? "", display: ":0"]), ["xdg-open", "gio"])
         }
@@ -38,7 +38,7 @@ struct BrowserLadderTests {
     }
 
     @Test(arguments: ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"])
-    func `an SSH session is said, and a forwarded display is used`(_ variable: String) {
+    func `an SSH session is reported, and a forwarded display is used`(_ variable: String) {
         expect(DesktopSession(environment: [variable: "x"]), [], [.sshSession, .noDisplay])
         expect(
             DesktopSession(environment: [variable: "x", "DISPLAY": "localhost:10.0"]), ["xdg-open", "gio"],
@@ -62,7 +62,7 @@ struct BrowserLadderTests {
         expect(DesktopSession(environment: ["SUDO_UID": "1000"], user: 0), [], [.noDisplay])
     }
 
-    @Test func `root on a desktop of its own is said`() {
+    @Test func `root on a desktop of its own is reported`() {
         expect(DesktopSession(environment: ["DISPLAY": ":0"], user: 0), ["xdg-open", "gio"], [.root])
         expect(DesktopSession(environment: ["DISPLAY": ":0"], user: 0, desktopOwner: 0), ["xdg-open", "gio"], [.root])
     }
@@ -110,7 +110,7 @@ struct BrowserLadderTests {
             isOpened ? [] : [.textBrowser])
     }
 
-    @Test func `every obstacle says what the user can do, in a line`() {
+    @Test func `every obstacle advises the user, in one line`() {
         let all = [
             DesktopSession(environment: ["SSH_TTY": "x", "DISPLAY": ":0", "SUDO_UID": "7"]),
             DesktopSession(environment: [:]),

@@ -115,7 +115,7 @@ struct BrowserTests {
         #expect(try await program.record().arguments == [url])
     }
 
-    @Test func `the error says what was tried, and nothing of the URL`() async throws {
+    @Test func `the error names the tried programs, and no part of the URL`() async throws {
         let quits = try RecordingBrowser(script: "exit 3\n")
         let killed = try RecordingBrowser(script: "kill -9 $$\n")
         let candidates = ["/nonexistent/browser --x", quits.command, killed.command, " "]

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// Where the default browser is looked up (MIME Applications Associations Specification, 2).
+/// The lookup of the default browser (MIME Applications Associations Specification, 2).
 struct DefaultBrowserTests {
     /// The default with these lists in a folder of the test's own.
     private func entry(

@@ -53,7 +53,7 @@ struct OpenerTests {
         }
     }
 
-    @Test func `the error lists each rung with the reason, and what is in the way`() async throws {
+    @Test func `the error lists each rung with the reason, and the obstacles`() async throws {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             try openers.addFailing("gio", status: 2)
@@ -86,7 +86,7 @@ struct OpenerTests {
         }
     }
 
-    @Test func `what may be in the way of a browser that was started is returned`() async throws {
+    @Test func `the possible obstacles of a browser that was started are returned`() async throws {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             try openers.addRecording("xdg-open")

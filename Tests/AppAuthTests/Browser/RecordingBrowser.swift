@@ -28,7 +28,7 @@ final class RecordingBrowser: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// What the program has written down, once it has ended.
+    /// The program's record, once it has ended.
     func record() async throws -> Record {
         let text = try await onThread { [pipe] in
             let file = open(pipe, O_RDONLY | O_CLOEXEC)

@@ -33,13 +33,13 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test func `each step is told`() async throws {
+    @Test func `each step is reported`() async throws {
         try await World.run { world in
             let fixture = DeviceFixture(world)
             world.provider.fault(.reset(), at: .token)
             fixture.plan(duringPause: 3) { try await $0.decide() }
             _ = try await fixture.signIn().run(store: MemoryTokenStore())
-            let told = fixture.events.map { event in
+            let steps = fixture.events.map { event in
                 switch event {
                 case .provider: "provider"
                 case .scopesLeftOut: "scopes"
@@ -50,7 +50,7 @@ struct DeviceSignInTests {
                 case .signedIn: "signed in"
                 }
             }
-            #expect(told == ["provider", "code", "trouble 10", "waiting", "signed in"])
+            #expect(steps == ["provider", "code", "trouble 10", "waiting", "signed in"])
         }
     }
 
@@ -74,7 +74,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test func `slow_down adds five seconds for good`() async throws {
+    @Test func `slow_down adds five seconds permanently`() async throws {
         try await World.run { world in
             let fixture = DeviceFixture(world)
             // The provider's clock is slow for once.
@@ -262,7 +262,7 @@ struct DeviceSignInTests {
     }
 
     @Test(arguments: [("token_endpoint", 1), ("jwks_uri", 1)])
-    func `what the flow will need is checked before the code is shown`(member: String, count: Int) async throws {
+    func `the required metadata is checked before the code is shown`(member: String, count: Int) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0[member] = nil }, at: .openIDConfiguration)
             let fixture = DeviceFixture(world)
@@ -273,7 +273,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test func `a store that cannot be read is told before the code is shown`() async throws {
+    @Test func `an unreadable store is reported before the code is shown`() async throws {
         try await World.run { world in
             let (fixture, store) = (DeviceFixture(world), TestStore())
             await store.refuse(with: TestStore.Refusal())

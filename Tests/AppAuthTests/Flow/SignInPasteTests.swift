@@ -9,12 +9,12 @@ import ScriptedBrowser
 import TestFixtures
 import Testing
 
-/// A sign-in that takes pasted redirects while its listener listens: whichever brings the response first wins.
+/// A sign-in that takes pasted redirects while its listener listens: the first response wins.
 @Suite(.timeLimit(.minutes(5)))
 struct SignInPasteTests {
     private struct Chosen: Error {}
 
-    /// A sign-in that waits, and what it tells.
+    /// A sign-in that waits, and its events.
     private final class Waiting: Sendable {
         let paste: AsyncThrowingStream<String, any Error>.Continuation
         let result: Task<AuthState, any Error>
@@ -128,41 +128,41 @@ struct SignInPasteTests {
     }
 
     @Test(arguments: [true, false])
-    func `that no browser was started is told, with what the provider has instead`(hasDevice: Bool) async throws {
+    func `a browser that was not started is reported, with the provider's alternative`(hasDevice: Bool) async throws {
         try await World.run { world in
             if !hasDevice {
                 world.provider.fault(
                     .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration)
             }
-            let told = LockedValue<[SignIn.Event]>([])
+            let events = LockedValue<[SignIn.Event]>([])
             var signIn = try SignIn(
                 issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",
                 environment: world.environment)
             signIn.browser = Browser(in: { DesktopSession(environment: ["SSH_TTY": "x"]) })
-            signIn.observe = { event in told.withLock { $0.append(event) } }
+            signIn.observe = { event in events.withLock { $0.append(event) } }
             signIn.pasted = { AsyncThrowingStream { $0.finish(throwing: Chosen()) } }
             await #expect(throws: Chosen.self) { try await signIn.run(store: MemoryTokenStore()) }
-            guard case .withoutBrowser(let error?, hasDevice)? = told.withLock({ $0.last }) else {
-                return #expect(Bool(false), "\(told.withLock { $0 })")
+            guard case .withoutBrowser(let error?, hasDevice)? = events.withLock({ $0.last }) else {
+                return #expect(Bool(false), "\(events.withLock { $0 })")
             }
             #expect(error.code == .browser)
             #expect(error.message.contains("SSH session") && error.message.contains("no display"))
         }
     }
 
-    @Test func `what may be in the way of a browser that was started is told`() async throws {
+    @Test func `the possible obstacles of a browser that was started are reported`() async throws {
         try await World.run { world in
-            let told = LockedValue<[BrowserObstacle.Kind]>([])
+            let obstacles = LockedValue<[BrowserObstacle.Kind]>([])
             var signIn = try SignIn(
                 issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",
                 environment: world.environment)
             signIn.browser = Browser(in: { DesktopSession(environment: ["SSH_TTY": "x", "BROWSER": "true"]) })
             signIn.observe = { event in
-                if case .browserObstacle(let obstacle) = event { told.withLock { $0.append(obstacle.kind) } }
+                if case .browserObstacle(let obstacle) = event { obstacles.withLock { $0.append(obstacle.kind) } }
             }
             signIn.pasted = { AsyncThrowingStream { $0.finish(throwing: Chosen()) } }
             await #expect(throws: Chosen.self) { try await signIn.run(store: MemoryTokenStore()) }
-            #expect(told.withLock { $0 }.contains(.sshSession))
+            #expect(obstacles.withLock { $0 }.contains(.sshSession))
         }
     }
 
@@ -171,8 +171,8 @@ struct SignInPasteTests {
             var signIn = try SignIn(
                 issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",
                 environment: world.environment)
-            let person = world.browser
-            signIn.browser = Browser { url in Task { try await person.visit(url) } }
+            let browser = world.browser
+            signIn.browser = Browser { url in Task { try await browser.visit(url) } }
             for _ in 0..<2 { _ = try await signIn.run(store: MemoryTokenStore()) }
             #expect(world.provider.count(.openIDConfiguration) == 1)
         }

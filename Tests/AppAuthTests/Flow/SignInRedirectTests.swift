@@ -8,23 +8,23 @@ import ScriptedBrowser
 import TestFixtures
 import Testing
 
-/// What an app says about its redirect and its pages reaches the provider and the browser.
+/// An app's redirect and page options reach the provider and the browser.
 @Suite(.timeLimit(.minutes(5)))
 struct SignInRedirectTests {
     private struct Visit {
         /// The last page that the browser showed.
         let page: String
         let redirectURI: String
-        /// What ``SignIn/run(store:)`` threw.
+        /// The error of ``SignIn/run(store:)``.
         let error: AuthError?
     }
 
     private func visit(_ world: World, _ change: (inout SignIn) -> Void) async throws -> Visit {
         var signIn = try SignIn(
             issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour", environment: world.environment)
-        let (person, page) = (world.browser, LockedValue<Task<String, any Error>?>(nil))
+        let (browser, page) = (world.browser, LockedValue<Task<String, any Error>?>(nil))
         signIn.browser = Browser { url in
-            let visit = Task { try await person.visit(url) }
+            let visit = Task { try await browser.visit(url) }
             page.withLock { $0 = visit }
         }
         change(&signIn)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct ClientCertificateTests {
     private let authority: TestAuthority
-    /// Takes connections with a certificate of its authority alone.
+    /// Accepts only connections with a certificate of its authority.
     private let server: TLSServer
 
     init() throws {
@@ -25,7 +25,7 @@ struct ClientCertificateTests {
         #expect(String(decoding: response.body, as: UTF8.self).contains("Client certificate"))
     }
 
-    @Test func `certificate and key may stand in one file`() async throws {
+    @Test func `certificate and key may be in one file`() async throws {
         let leaf = try authority.issue("DNS:client")
         let both =
             try String(contentsOfFile: "\(leaf).pem", encoding: .utf8)

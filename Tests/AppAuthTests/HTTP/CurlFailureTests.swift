@@ -5,7 +5,7 @@ import HTTPTypes
 import TestFixtures
 import Testing
 
-/// What is said where there is no response, and whether the request may have been acted on.
+/// The error if there is no response, and whether the server may have acted on the request.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlFailureTests {
     let transport = CurlTransport(.init(proxy: .none))
@@ -31,7 +31,7 @@ struct CurlFailureTests {
         #expect(error?.message == "could not resolve host '\(host)'")
     }
 
-    /// What a server does after the request, and the end of the message that comes of it.
+    /// A server's reaction to the request, and the end of the resulting message.
     struct Fault: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var code: AuthError.Code
@@ -130,7 +130,7 @@ struct CurlFailureTests {
         ("https", "example.com/secret", "/"), ("https", "::1", "/"), ("https", "example.com", "secret"),
         ("https", "example.com", "/secret secret"), ("https", "example.com", "/#secret"),
     ])
-    func `what is no http URL is refused without being shown`(scheme: String, authority: String, path: String) async {
+    func `a URL that is not http is refused and not shown`(scheme: String, authority: String, path: String) async {
         let request = HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
         let error = await authError { try await transport.send(TransportRequest(request)) }
         #expect(error?.code == .invalidConfiguration)

@@ -31,7 +31,7 @@ struct CurlLifecycleTests {
         }
         var request = server.get()
         request.head.scheme = "https"
-        // A thousand other tests may begin before this one goes on.
+        // A thousand other tests may begin before this one continues.
         (request.limits.connect, request.limits.total) = (.seconds(120), .seconds(120))
         let task = Task { [request] in try await transport.send(request) }
         for await _ in connected { break }

@@ -34,12 +34,12 @@ struct CurlLimitTests {
     }
 
     @Test(arguments: [true, false])
-    func `a process that was stopped finds the response that came meanwhile`(isAnswered: Bool) async throws {
+    func `a process that was stopped finds the response that came meanwhile`(getsResponse: Bool) async throws {
         let (arrived, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let server = try RawServer { connection in
             try connection.readRequest()
             arrived.signal()
-            guard isAnswered else { return connection.waitForEnd() }
+            guard getsResponse else { return connection.waitForEnd() }
             answered.wait()
             // More than is read at once.
             try connection.reply(body: String(repeating: "x", count: 200_000))
@@ -52,7 +52,7 @@ struct CurlLimitTests {
         // Nothing but time makes a limit pass.
         try await Task.sleep(for: .milliseconds(700))
         program.send(SIGCONT)
-        #expect(try await onThread { try program.line() } == (isAnswered ? "200 200000" : "timeout"))
+        #expect(try await onThread { try program.line() } == (getsResponse ? "200 200000" : "timeout"))
     }
 
     @Test func `a TLS handshake that does not come about ends the wait as not sent`() async throws {

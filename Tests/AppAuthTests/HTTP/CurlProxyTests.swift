@@ -29,7 +29,7 @@ struct CurlProxyTests {
         #expect(error?.outcome == .notSent)
         #expect(error?.message.hasPrefix("no connection to server.example:443: ") == true)
         #expect(proxy.requests.map(\.line) == ["CONNECT server.example:443 HTTP/1.1"])
-        // Credentials are for the server alone.
+        // Credentials are only for the server.
         #expect(proxy.requests.first?.values("Authorization") == [])
     }
 

@@ -99,7 +99,7 @@ struct CurlTLSTests {
             let certificate = try authority.issue("IP:127.0.0.1")
             let old = try TLSServer(certificate, "-tls1_1", "-cipher", "DEFAULT:@SECLEVEL=0")
             let new = try TLSServer(certificate, "-tls1_2")
-            // What an administrator writes who has to reach an old server.
+            // The settings of an administrator who has to reach an old server.
             let file = authority.directory.appending(path: "openssl.cnf")
             let settings = "[a]\nssl_conf=b\n[b]\nsystem_default=c\n[c]\n"
             let lax = "openssl_conf=a\n\(settings)MinProtocol=TLSv1\nCipherString=DEFAULT:@SECLEVEL=0\n"

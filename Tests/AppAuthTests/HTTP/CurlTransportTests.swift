@@ -4,7 +4,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// What goes over the wire, and what comes of it.
+/// The bytes on the wire, and the responses.
 @Suite(.timeLimit(.minutes(1)))
 struct CurlTransportTests {
     let transport = CurlTransport(.init(proxy: .none))
@@ -31,7 +31,7 @@ struct CurlTransportTests {
         request.headerFields.append(HTTPField(name: try name("X-Twice"), value: "1"))
         request.headerFields.append(HTTPField(name: try name("X-Twice"), value: "2"))
         request.headerFields[try name("X-Empty")] = ""
-        // libcurl asks before it sends a body of this size, and names a content type, unless it is told not to.
+        // libcurl asks before it sends a body of this size, and names a content type, unless it is configured not to.
         let body = [UInt8](repeating: 0, count: 1_500_000)
         _ = try await transport.send(TransportRequest(request, body: body))
 
@@ -73,7 +73,7 @@ struct CurlTransportTests {
     }
 
     @Test(arguments: [(HTTPRequest.Method.post, ["0"]), (.put, ["0"]), (.get, []), (.delete, [])])
-    func `a missing body is said where the method has one`(method: HTTPRequest.Method, length: [String]) async throws {
+    func `a method with a body sends its length, even zero`(method: HTTPRequest.Method, length: [String]) async throws {
         let server = try RawServer { connection in
             try connection.readRequest()
             try connection.reply()

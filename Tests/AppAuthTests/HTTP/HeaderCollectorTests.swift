@@ -18,7 +18,7 @@ struct HeaderCollectorTests {
     }
 
     @Test(arguments: ["SSH-2.0-x", "HTTP/1.1", "HTTP/1.1 20", "HTTP/1.1 2000 OK", "HTTP/1.1 abc", "HTTP/1.1 600 X"])
-    func `what is no status line ends the transfer`(line: String) {
+    func `an invalid status line ends the transfer`(line: String) {
         var collector = HeaderCollector(limit: 1000)
         let taken = collector.take(Array("\(line)\r\n".utf8))
         #expect(!taken)

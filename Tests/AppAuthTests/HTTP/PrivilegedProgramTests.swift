@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A program with more rights than the user who starts it does not let that user choose whom it trusts (secure_getenv(3)).
+/// A program with more rights than the user who starts it does not let that user choose its trust roots (secure_getenv(3)).
 @Suite(.timeLimit(.minutes(1)))
 struct PrivilegedProgramTests {
     private static let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

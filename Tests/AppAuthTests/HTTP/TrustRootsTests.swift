@@ -35,7 +35,7 @@ struct TrustRootsTests {
                 == .builtIn)
     }
 
-    @Test func `additional roots stand beside the hashed names`() throws {
+    @Test func `additional roots are used beside the hashed names`() throws {
         defer { remove() }
         let hashed = try folder(hashedNames: 20)
         let configuration = CurlTransport.Configuration(additionalRoots: [two])
@@ -44,7 +44,7 @@ struct TrustRootsTests {
                 == .chosen(file: two, bundle: nil, directory: hashed))
     }
 
-    @Test func `additional roots are joined to what libcurl was built with`() throws {
+    @Test func `additional roots are joined to libcurl's built-in ones`() throws {
         defer { remove() }
         let configuration = CurlTransport.Configuration(additionalRoots: [two])
         let bundle = Array((TrustRootsTests.pem(one) + "\n" + TrustRootsTests.pem(two) + "\n").utf8)
@@ -68,7 +68,7 @@ struct TrustRootsTests {
         #expect(try found() == .chosen(file: two, bundle: nil, directory: directory.path))
     }
 
-    @Test func `roots of the configuration do not look at the environment`() throws {
+    @Test func `roots of the configuration ignore the environment`() throws {
         defer { remove() }
         let roots = try TrustRoots.find(
             .init(roots: .files([one])), environment: { _ in two }, builtIn: (two, nil), hashedDirectories: [])
@@ -126,7 +126,7 @@ struct TrustRootsTests {
         #expect(error?.message.hasPrefix("the trusted certificates could not be loaded: ") == true)
     }
 
-    /// What looks like a certificate and is none.
+    /// A text that looks like a certificate and is none.
     private static func pem(_ text: String) -> String {
         "-----BEGIN CERTIFICATE-----\n\(Data(text.utf8).base64EncodedString())\n-----END CERTIFICATE-----\n"
     }

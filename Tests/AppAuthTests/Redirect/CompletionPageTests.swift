@@ -44,7 +44,7 @@ struct CompletionPageTests {
         }
     }
 
-    @Test func `the page brings its icon along, so that no browser asks for one`() throws {
+    @Test func `the page contains its icon, so that no browser asks for one`() throws {
         for (page, mark, color) in [
             (CompletionPage.signedIn(), "M7 12.5", "%231a7f45"), (.failed(), "M12 7v6", "%23b54708"),
         ] {
@@ -132,7 +132,7 @@ struct OwnPagesTests {
         }
     }
 
-    @Test func `the app's own document is sent as it is, and may bring styles and images but no script`() async throws {
+    @Test func `the app's own document is sent unchanged, with styles and images but no script`() async throws {
         let html = "<!DOCTYPE html><title>Ü</title><style>p{color:red}</style><p>&amp;"
         var pages = CompletionPages()
         pages.failed.replacement = .html(html)

@@ -6,7 +6,7 @@ struct Crowd: Sendable {
     private let port: UInt16
     private let authority: String
     private let wrong: [(request: [UInt8], status: Int)]
-    /// The same for what takes long to send.
+    /// The same for long requests.
     private let large: [(request: [UInt8], status: Int)]
 
     private static let form = "Content-Type: application/x-www-form-urlencoded"
@@ -63,7 +63,7 @@ struct Crowd: Sendable {
         return [response, try page(response)]
     }
 
-    /// One wrong request after the other, each with its response; now and then something else is looked at.
+    /// One wrong request after the other, each with its response; now and then `watching` is called.
     func exchange(_ count: Int, watching: () -> Void) throws {
         var knocker = LeanClient(port)
         for number in 0..<count {

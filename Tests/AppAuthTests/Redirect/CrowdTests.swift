@@ -4,7 +4,7 @@ import Testing
 /// Crowds of hostile clients, against a listener in a process of its own, whose memory and threads are counted.
 @Suite(.timeLimit(.minutes(10)))
 struct CrowdTests {
-    /// What was found at most.
+    /// The highest values found.
     private struct Most {
         private let listener: ListenerProcess
         let memoryBefore: Int
@@ -17,7 +17,7 @@ struct CrowdTests {
             memoryBefore = listener.memory
         }
 
-        mutating func look() {
+        mutating func measure() {
             memory = max(memory, listener.memory)
             sockets = max(sockets, listener.sockets)
             listenerThreads = max(listenerThreads, listener.listenerThreads.count)
@@ -40,7 +40,7 @@ struct CrowdTests {
             let listener = try ListenerProcess()
             let crowd = Crowd(listener.redirectURI)
             var most = Most(listener)
-            try crowd.exchange(100_000) { most.look() }
+            try crowd.exchange(100_000) { most.measure() }
             let statuses = try crowd.comeBack().map(\.status)
             return (most, statuses, try listener.result(), listener.status())
         }
@@ -57,13 +57,13 @@ struct CrowdTests {
             let listener = try ListenerProcess(isPatient: true)
             let crowd = Crowd(listener.redirectURI)
             var most = Most(listener)
-            for start in ["GET /", "GET / HTTP/1.1\r\nX: "] { try crowd.sendTooMuch(start) { most.look() } }
-            let clients = try crowd.slowConnections(1000) { most.look() }
+            for start in ["GET /", "GET / HTTP/1.1\r\nX: "] { try crowd.sendTooMuch(start) { most.measure() } }
+            let clients = try crowd.slowConnections(1000) { most.measure() }
             let start = ContinuousClock.now
             let first = try crowd.redirect()
             let time = ContinuousClock.now - start
-            // What was sent before has been read.
-            most.look()
+            // The earlier requests have been read.
+            most.measure()
             return (most, [first.status, try crowd.page(first).status], time, clients.count)
         }
         expectLittle(most)

@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// The redirect as `response_mode=form_post` brings it, over real sockets.
+/// The redirect of `response_mode=form_post`, over real sockets.
 @Suite(.timeLimit(.minutes(5)))
 struct FormPostTests {
     private let listener: LoopbackRedirectListener
@@ -43,7 +43,7 @@ struct FormPostTests {
         #expect(listener.ignoredRequests == 3)
     }
 
-    @Test func `a form that comes before anybody waits for it is kept`() async throws {
+    @Test func `a form that comes before a caller waits for it is kept`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let browser = try await onThread {
             let client = try WireClient(port)
@@ -82,7 +82,7 @@ struct FormPostTests {
         ([type, "Content-Length: 8", "Content-Length: 9"], 400), ([type, "Content-Length: 16385"], 413),
         ([type, "Content-Length: 99999999999999999999"], 413),
     ])
-    func `what is no form of a stated length is refused, and the wait goes on`(
+    func `a body that is no form of a stated length is refused, and the wait continues`(
         _ fields: [String], _ status: Int
     ) async throws {
         let waiting = Task { try await listener.redirect(state: "s1") }
@@ -100,7 +100,7 @@ struct FormPostTests {
         #expect(try await form.utf8.count == 16 << 10)
     }
 
-    @Test func `a form goes to the exact path and host alone`() async throws {
+    @Test func `a form is accepted only at the exact path and host`() async throws {
         let elsewhere = try await post("state=s1", to: "/callback/")
         #expect(elsewhere.status == 405)
         #expect(elsewhere["allow"] == "GET")

@@ -2,7 +2,7 @@ import AppAuth
 import TestFixtures
 import Testing
 
-/// What the listener reads of a form post: each refused one is wrong in one respect alone.
+/// The listener's reading of a form post: each refused one is wrong in only one respect.
 struct FormReaderTests {
     private static let type = RequestHead.Field(name: "content-type", value: "application/x-www-form-urlencoded")
 
@@ -62,7 +62,7 @@ struct FormReaderTests {
         #expect(try single.read(form.suffix(1)) == "code=c%2F&state=s")
     }
 
-    @Test func `what comes behind the form is not part of it`() throws {
+    @Test func `the bytes after the form are not part of it`() throws {
         var reader = FormReader(length: 3)
         #expect(try reader.read(Array("a=bGET / HTTP/1.1\r\n".utf8)[...]) == "a=b")
         var empty = FormReader(length: 0)
@@ -70,7 +70,7 @@ struct FormReaderTests {
     }
 
     @Test(arguments: [0x00, 0x0A, 0x20, 0x7F, 0x80, 0xFF] as [UInt8])
-    func `what a browser would have encoded is refused`(_ byte: UInt8) {
+    func `a byte that a browser would have encoded is refused`(_ byte: UInt8) {
         var reader = FormReader(length: 3)
         #expect(throws: RequestHead.Refusal.badRequest) {
             try reader.read([UInt8(ascii: "a"), byte, UInt8(ascii: "b")])

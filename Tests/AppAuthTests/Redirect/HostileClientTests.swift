@@ -40,7 +40,7 @@ struct HostileClientTests {
         ("SSH-2.0-OpenSSH_9.2\r\n", 400),
         ("\u{0}\u{1}\u{2}\u{3}", 400),
     ])
-    func `what is not the redirect gets its response at once`(_ text: String, _ status: Int) async throws {
+    func `a request that is not the redirect gets its response at once`(_ text: String, _ status: Int) async throws {
         let response = try await listener.send(Array(text.replacing("HOST", with: listener.authority).utf8))
         #expect(response.status == status)
         #expect(response["connection"] == "close")
@@ -114,7 +114,7 @@ struct HostileClientTests {
         #expect(clients.count == 300)
     }
 
-    @Test func `a redirect that came before anybody waits for it is not pushed out`() async throws {
+    @Test func `a redirect that came before a caller waits for it is not pushed out`() async throws {
         try raiseDescriptorLimit()
         let (port, authority) = (listener.port, listener.authority)
         let (browser, clients) = try await onThread {
@@ -140,7 +140,7 @@ struct HostileClientTests {
     }
 
     /// In a process of its own, since every descriptor is taken.
-    @Test func `where descriptors run out, the listener waits a moment and goes on`() async {
+    @Test func `where descriptors run out, the listener waits a moment and continues`() async {
         await #expect(processExitsWith: .success) {
             let listener = try LoopbackRedirectListener.patient()
             let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -153,7 +153,7 @@ struct HostileClientTests {
             try #require(WireClient.connectV4(client, listener.port) == 0)
             let before = ProcessStatus.nanoseconds(schedstat)
             poll(nil, 0, 500)
-            // It does not turn in circles: then it would run all the time.
+            // It does not spin: then it would run all the time.
             let running = ProcessStatus.nanoseconds(schedstat) - before
             try #require(running < 50_000_000, "\(running) ns")
             for descriptor in taken { close(descriptor) }
@@ -184,7 +184,7 @@ struct HostileClientTests {
         }
     }
 
-    @Test func `a thousand requests at once are all answered whole`() async throws {
+    @Test func `a thousand requests at once all get whole responses`() async throws {
         try raiseDescriptorLimit()
         let (port, authority) = (listener.port, listener.authority)
         let statuses = try await onThread {
@@ -233,7 +233,7 @@ struct HostileClientTests {
         #expect(response.body == "Not Found\n")
     }
 
-    @Test func `a client that has ended its sending side is answered`() async throws {
+    @Test func `a client that has ended its sending side gets a response`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let response = try await onThread {
             let client = try WireClient(port)

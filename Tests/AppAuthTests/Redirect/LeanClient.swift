@@ -1,6 +1,6 @@
 import Glibc
 
-/// A client of few bytes, for crowds: it keeps one small buffer and the first line of each response alone.
+/// A client of few bytes, for crowds: it keeps only one small buffer and the first line of each response.
 struct LeanClient {
     private let port: UInt16
     private var buffer = [UInt8](repeating: 0, count: 4096)

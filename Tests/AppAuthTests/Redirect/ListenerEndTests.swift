@@ -64,7 +64,7 @@ struct ListenerEndTests {
         #expect(try sockets.areClosed)
     }
 
-    @Test func `a browser that never comes for the page is awaited for its time alone`() async throws {
+    @Test func `the wait for a browser that never loads the page ends after its limit`() async throws {
         #expect(ListenerLimits().pageTime == .seconds(1))
         var limits = ListenerLimits()
         limits.pageTime = .milliseconds(100)
@@ -264,7 +264,7 @@ private enum Ending {
 
 /// Listeners under load.
 private enum Abuse {
-    /// Listeners with good, bad and unfinished connections, ended in each way there is.
+    /// Listeners with valid, invalid and unfinished requests, ended in each way there is.
     static func serve(rounds: Int) async throws {
         for round in 0..<rounds {
             let listener = try LoopbackRedirectListener.patient(.localhost)

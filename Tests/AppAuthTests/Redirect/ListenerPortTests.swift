@@ -9,7 +9,7 @@ struct ListenerPortTests {
         try LoopbackRedirectListener(host: host, ports: (0..<50).map { _ in .random(in: 10240..<32768) })
     }
 
-    @Test func `the redirect URI names what is listened on`() throws {
+    @Test func `the redirect URI names the listening address`() throws {
         let v4 = try LoopbackRedirectListener()
         #expect(v4.redirectURI == "http://127.0.0.1:\(v4.port)/callback")
         let v6 = try LoopbackRedirectListener(host: .ipv6, path: "/")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The sockets that listen at a port, told apart by their inodes: a port that is given back may be another test's at once.
+/// The sockets that listen at a port, identified by their inodes: a port that is given back may be another test's at once.
 struct ListeningSockets: Equatable {
     private let port: UInt16
     private let inodes: Set<Substring>

@@ -22,7 +22,7 @@ struct PeerCheckTests {
             (DesktopSession(environment: [:], user: 5000, desktopOwner: 5000, hasEveryUser: false), [5000]),
             (DesktopSession(environment: [:], user: 5, loginUser: 0, hasEveryUser: false), [5]),
         ] as [(DesktopSession, [UInt32])])
-    func `where it is known who the user is, others are turned away`(
+    func `where the user is known, others are turned away`(
         _ desktop: DesktopSession, _ users: [UInt32]
     ) throws {
         let check = try self.check(in: desktop)
@@ -55,7 +55,7 @@ struct PeerCheckTests {
         #expect(check.turnsAway && check.accepts(65534) && !check.accepts(1000))
     }
 
-    @Test func `what is required is on wherever the kernel tells, and refused where it does not`() throws {
+    @Test func `a required check is on where the kernel knows the user, and an error elsewhere`() throws {
         let unknown = DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"])
         let check = try self.check(.required, in: unknown)
         #expect(check.turnsAway && check.obstacle == nil)
@@ -69,7 +69,7 @@ struct PeerCheckTests {
         }
     }
 
-    @Test func `what is off is off without a word`() throws {
+    @Test func `a disabled check reports no obstacle`() throws {
         let check = try self.check(.off, in: DesktopSession(environment: [:], loginUser: 1000))
         #expect(!check.turnsAway && check.obstacle == nil)
     }

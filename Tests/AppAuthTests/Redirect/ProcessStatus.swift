@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// What the kernel knows of this process (proc(5)). For tests that have a process of their own.
+/// The kernel's status of this process (proc(5)). For tests that have a process of their own.
 enum ProcessStatus {
     /// Resident memory in KiB.
     static var residentMemory: Int { number("VmRSS:") }

@@ -8,7 +8,7 @@ struct RedirectFlowTests {
 
     init() throws { listener = try .patient() }
 
-    /// Brings the awaited redirect, and returns the path that the browser is sent on to.
+    /// Sends the awaited redirect, and returns the path that the browser is sent on to.
     private func signIn(code: String = "c", state: String = "s1") async throws -> String {
         async let query = listener.redirect(state: state)
         let sentOn = try await listener.get("/callback?code=\(code)&state=\(state)")
@@ -53,7 +53,7 @@ struct RedirectFlowTests {
         #expect(try sockets.areClosed)
     }
 
-    @Test func `a redirect that comes before anybody waits for it is kept`() async throws {
+    @Test func `a redirect that comes before a caller waits for it is kept`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let browser = try await onThread {
             let client = try WireClient(port)
@@ -65,7 +65,7 @@ struct RedirectFlowTests {
         #expect(try await onThread { try browser.response() }.status == 303)
     }
 
-    @Test func `a redirect is dropped if its browser goes before anybody waits for it`() async throws {
+    @Test func `a redirect is dropped if its browser disconnects before a caller waits for it`() async throws {
         let (port, authority) = (listener.port, listener.authority)
         let gone = try await onThread {
             let client = try WireClient(port)

@@ -55,7 +55,7 @@ struct RedirectRoutesTests {
     }
 
     @Test(arguments: ["HEAD", "POST", "PUT", "DELETE", "TRACE", "CONNECT", "BREW", "get"])
-    mutating func `another method is told what is allowed`(_ method: String) throws {
+    mutating func `the response to another method names the allowed one`(_ method: String) throws {
         let response = try #require(step("/cb", method: method).ignored)
         #expect(response.status == 405)
         #expect(response["allow"] == "GET")
@@ -99,7 +99,7 @@ struct RedirectRoutesTests {
         #expect(step("/open/x").response?.status == 303)
     }
 
-    @Test mutating func `the outcome is there for those who were sent to it, when it is known`() throws {
+    @Test mutating func `the outcome page is there for a browser that was sent to it, once it is known`() throws {
         #expect(status("/cb/done/secret") == 404)
         _ = step("/cb")
         let redirect = try #require(lastRequest)
@@ -141,7 +141,7 @@ struct RedirectRoutesTests {
         #expect(finished.ignored?.body.contains("This sign-in was already used") == true)
     }
 
-    @Test mutating func `a foreign redirect is told so`() throws {
+    @Test mutating func `a foreign redirect is refused with a reason`() throws {
         #expect(step("/cb?state=wrong<script>") == .match("state=wrong<script>"))
         let redirect = try #require(lastRequest)
         let response = try WireResponse(routes.response(to: redirect, isAccepted: false))

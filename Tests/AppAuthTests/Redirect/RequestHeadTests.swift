@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// What the listener reads of a request: each refused head is wrong in one respect alone.
+/// The listener's reading of a request: each refused head is wrong in only one respect.
 struct RequestHeadTests {
     /// The head, nil for an incomplete one, or the reason why it is refused.
     private typealias Progress = Result<RequestHead?, RequestHead.Refusal>
@@ -54,7 +54,7 @@ struct RequestHeadTests {
         "BREW / HTTP/1.1\r\nhOsT: h\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nX: \u{FC}\r\n\r\n",
     ])
-    func `what is allowed is accepted`(_ text: String) throws {
+    func `allowed forms are accepted`(_ text: String) throws {
         let head = try head(text)
         #expect(head.path == "/")
         #expect(head.authority == "h")
@@ -64,7 +64,7 @@ struct RequestHeadTests {
         ("http://h:1/cb?x=1", "h:1", "/cb", "x=1"), ("HTTP://h:1", "h:1", "/", ""), ("http://h:1?x", "h:1", "/", "x"),
         ("https://h:1/cb", "other", "https://h:1/cb", ""), ("*", "other", "*", ""), ("h:1", "other", "h:1", ""),
     ])
-    func `the authority of an absolute target stands above the host`(
+    func `the authority of an absolute target takes precedence over the host`(
         _ target: String, _ authority: String, _ path: String, _ query: String
     ) throws {
         let head = try head("GET \(target) HTTP/1.1\r\nHost: other\r\n\r\n")
@@ -91,7 +91,7 @@ struct RequestHeadTests {
     @Test(arguments: ["GET / HTTP/2.0\r\nHost: h\r\n\r\n", "GET / HTTP/1.10\r\nHost: h\r\n\r\n"])
     func `another version is refused as such`(_ text: String) { #expect(read(text) == .failure(.versionNotSupported)) }
 
-    @Test func `what cannot become a request is refused at its first wrong byte`() {
+    @Test func `an invalid request is refused at its first wrong byte`() {
         #expect(read([0x16, 0x03, 0x01]) == .failure(.badRequest))
         #expect(read([0x80]) == .failure(.badRequest))
         #expect(read("GET /\t") == .failure(.badRequest))
@@ -115,7 +115,7 @@ struct RequestHeadTests {
         #expect(read(text(129)) == .failure(.headTooLarge))
     }
 
-    @Test func `what stands behind the head is left`() throws {
+    @Test func `the bytes after the head are left`() throws {
         var reader = RequestHeadReader(limit: 100)
         var bytes = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\na=b".utf8)[...]
         #expect(try reader.read(&bytes) != nil)

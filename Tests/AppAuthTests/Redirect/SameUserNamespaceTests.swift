@@ -50,7 +50,7 @@ struct SameUserNamespaceTests {
     /// The first line that a user's program gets from a listener of the first user's in a place.
     private func visit(_ location: [String], _ check: String, as user: [String]) async throws -> String {
         try await onThread {
-            // A login by SSH, so that it is known who the user is.
+            // A login by SSH, so that the user is known.
             let program = Self.users[0] + location + ["env", "SSH_CONNECTION=x"]
             let listener = try ListenerProcess(by: program, check)
             guard listener.redirectURI.hasPrefix("http") else { return listener.redirectURI }

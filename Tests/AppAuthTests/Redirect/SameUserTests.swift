@@ -3,7 +3,7 @@ import Dispatch
 import Glibc
 import Testing
 
-/// Who has the other end of the connection.
+/// The user at the other end of the connection.
 @Suite(.timeLimit(.minutes(5)))
 struct SameUserTests {
     /// The response to a request of this user's by itself.
@@ -47,7 +47,7 @@ struct SameUserTests {
 
     @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"), arguments: [false, true])
     func `another user's program is served where the check is off`(_ v6: Bool) async throws {
-        // By choice, and where it is not known who sits at the browser.
+        // By choice, and where the browser's user is unknown.
         for (check, loginUser) in [(Check.off, geteuid()), (.automatic, nil)] as [(Check, UInt32?)] {
             let listener = try Self.listener(check, host: v6 ? .ipv6 : .ipv4, loginUser: loginUser)
             #expect(listener.sameUserObstacle?.kind == (check == .off ? nil : .othersMayConnect))
@@ -65,7 +65,7 @@ struct SameUserTests {
         #expect(try await query == "state=s")
     }
 
-    /// The kernel knows no user of a connection that was reset, though what it brought can still be read.
+    /// The kernel knows no user of a connection that was reset, though its request can still be read.
     @Test func `a redirect on a connection that was reset is ignored`() async throws {
         let listener = try Self.listener(.required)
         let (entered, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

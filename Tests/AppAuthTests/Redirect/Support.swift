@@ -1,7 +1,7 @@
 import AppAuth
 
 extension LoopbackRedirectListener {
-    /// A listener none of whose own times ends a test.
+    /// A listener whose time limits end no test.
     static func patient(
         _ host: Host = .ipv4, responseMode: AuthorizationRequest.ResponseMode = .query,
         pages: CompletionPages = CompletionPages()
@@ -11,10 +11,10 @@ extension LoopbackRedirectListener {
         return try LoopbackRedirectListener(host: host, responseMode: responseMode, pages: pages, limits: limits)
     }
 
-    /// The port, as the redirect URI tells it.
+    /// The port of the redirect URI.
     var port: UInt16 { authority.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
 
-    /// Host and port, as the redirect URI tells them.
+    /// Host and port of the redirect URI.
     var authority: String { String(redirectURI.dropFirst("http://".count).prefix { $0 != "/" }) }
 
     /// Waits for a redirect with this state and returns its whole query.

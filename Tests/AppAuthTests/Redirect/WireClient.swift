@@ -55,7 +55,7 @@ final class WireClient: Sendable {
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// Ends the sending side alone.
+    /// Ends only the sending side.
     func shutDownSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Ends the connection by a reset (connect(2), AF_UNSPEC).
@@ -120,7 +120,7 @@ struct WireResponse: Sendable {
     subscript(_ name: String) -> String? { fields[name] }
 }
 
-/// Runs what blocks on a thread of its own, so that the tasks of the test go on.
+/// Runs blocking work on a thread of its own, so that the tasks of the test continue.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue(label: "blocking").async { continuation.resume(with: Result(catching: body)) }

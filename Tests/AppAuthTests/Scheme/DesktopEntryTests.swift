@@ -50,7 +50,7 @@ struct DesktopEntryTests {
         #expect(Self.line("Exec", in: entry.text) == "/a %u")
     }
 
-    @Test func `an entry tells what it has replaced, and another app's tells nothing`() throws {
+    @Test func `an entry names the replaced one, and another app's names none`() throws {
         let notes = try #require(DesktopEntry.notes(in: Self.entry(["/a"], replaced: "b.desktop;c.desktop").text))
         #expect(notes.isTemporary && notes.replaced == "b.desktop;c.desktop")
         var permanent = Self.entry(["/a"])
@@ -71,7 +71,7 @@ struct DesktopEntryTests {
         ("[Default Applications]\n\n[Added Associations]\nx-scheme-handler/a=b.desktop\n", nil),
         ("[Default Applications]\nx-scheme-handler/a=b.desktop;c.desktop;\n", "b.desktop;c.desktop;"),
     ])
-    func `the default is what stands under its heading`(text: String, handlers: String?) {
+    func `the default is read under its heading`(text: String, handlers: String?) {
         #expect(HandlerList(text).handlers(of: Self.type) == handlers)
         #expect(HandlerList(text).text == text)
     }
@@ -101,7 +101,7 @@ struct DesktopEntryTests {
         #expect(list.isEmpty == rest.isEmpty)
     }
 
-    @Test func `a line is replaced where it stands`() {
+    @Test func `a line is replaced in place`() {
         var list = HandlerList("[Default Applications]\nx-scheme-handler/a=o.desktop\nb=c\n")
         list.set("p.desktop;q.desktop", for: Self.type)
         #expect(list.text == "[Default Applications]\nx-scheme-handler/a=p.desktop;q.desktop\nb=c\n")

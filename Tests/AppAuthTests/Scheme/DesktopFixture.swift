@@ -52,7 +52,7 @@ final class DesktopFixture: Sendable {
             to: "\(folders.data)/applications/\(name)")
     }
 
-    /// What xdg-mime says that handles the scheme.
+    /// The handler of the scheme by xdg-mime.
     func handler() async throws -> String {
         let session = [
             "XDG_DATA_HOME=" + folders.data, "XDG_CONFIG_HOME=" + folders.configuration, "XDG_DATA_DIRS=/nowhere",
@@ -130,7 +130,7 @@ final class SocketClient: Sendable {
 
     func endSending() { shims_end_sending(descriptor) }
 
-    /// What is answered, up to the end of the connection; nil if that does not come within 10 s.
+    /// The response, up to the end of the connection; nil if that does not come within 10 s.
     func response() -> String? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64)

@@ -2,7 +2,7 @@ import AppAuth
 import Foundation
 import Testing
 
-/// What else may connect to the socket, or stand in its place.
+/// Hostile processes that connect to the socket, or put another one in its place.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileHelperTests {
     private let session: DesktopFixture
@@ -125,7 +125,7 @@ struct HostileHelperTests {
 
     @Test(.enabled(if: isRoot, "only root can be another user for a moment"), arguments: [0, 65534])
     func `the redirect is given to no other user's process`(user: Int) async throws {
-        // Makes the folder, and tells by its socket what names are looked for.
+        // Makes the folder, and shows by its socket which names the helper searches for.
         let listener = try await session.listener()
         let socket = session.sockets[0] + "x"
         listener.close()

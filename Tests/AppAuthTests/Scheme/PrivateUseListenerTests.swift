@@ -18,7 +18,7 @@ struct PrivateUseListenerTests {
         return session.sockets[0]
     }
 
-    @Test func `a redirect reaches the one who waits`() async throws {
+    @Test func `a redirect reaches the waiting listener`() async throws {
         let listener = try await session.listener()
         #expect(listener.redirectURI == DesktopFixture.uri)
         async let query = listener.redirect(state: "s")
@@ -27,7 +27,7 @@ struct PrivateUseListenerTests {
         #expect(listener.ignoredRedirects == 0)
     }
 
-    @Test func `the socket is this user's alone, and gone at the end`() async throws {
+    @Test func `only this user may use the socket, and it is gone at the end`() async throws {
         let listener = try await session.listener()
         let socket = try onlySocket()
         #expect(try mode(socket) == 0o600)
@@ -45,7 +45,7 @@ struct PrivateUseListenerTests {
     func `only the exact redirect URI counts`(url: String) async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
-        // The same scheme, so that it comes to this listener; what is awaited before it can be judged.
+        // The same scheme, so that it comes to this listener, before the awaited one.
         #expect(try await session.deliver(DesktopFixture.uri + "?state=wrong") == false)
         #expect(try await session.deliver(url) == false)
         #expect(listener.ignoredRedirects == 2)
@@ -67,7 +67,7 @@ struct PrivateUseListenerTests {
     @Test func `a thousand wrong states change nothing but a counter`() async throws {
         let listener = try await session.listener()
         let waiting = Task { try await listener.redirect(state: "s") }
-        // The first may come before anybody waits.
+        // The first may come before a caller waits.
         let socket = try onlySocket()
         let responses = try await onThread {
             try (0..<1000).map { number in
@@ -97,7 +97,7 @@ struct PrivateUseListenerTests {
         await #expect(throws: AuthError.self) { try await listener.redirect(state: "s") }
     }
 
-    @Test func `a redirect that comes before anybody waits for it is kept`() async throws {
+    @Test func `a redirect that comes before a caller waits for it is kept`() async throws {
         let listener = try await session.listener()
         let socket = try onlySocket()
         let client = try await onThread {
@@ -129,7 +129,7 @@ struct PrivateUseListenerTests {
         #expect(query == "state=s")
     }
 
-    @Test func `of several who wait the one takes it whose state it has`() async throws {
+    @Test func `of several waiting listeners, the one with its state takes a redirect`() async throws {
         let listeners = [try await session.listener(), try await session.listener(), try await session.listener()]
         let waiting = listeners.enumerated().map { index, listener in
             Task { try await listener.redirect(state: "s\(index)") }
@@ -204,7 +204,7 @@ struct PrivateUseListenerTests {
         #expect(session.isClear)
     }
 
-    @Test func `the socket of one who died is removed by the next, and by a helper that comes in vain`() async throws {
+    @Test func `a dead socket is removed by the next listener, and by a helper that finds it`() async throws {
         let dead = try await session.listener().deadSocket(in: session)
         #expect(session.sockets == [dead])
         let listener = try await session.listener()

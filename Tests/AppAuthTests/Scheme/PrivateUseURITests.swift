@@ -28,7 +28,7 @@ struct PrivateUseURITests {
         "com.example.app:/a/../cb", "com.example.app:/%7", "com.example.app:/cb\n", "com_example:/cb",
         String(repeating: "a", count: 129) + ":/cb",
     ])
-    func `what no browser would hand on as it is, is refused`(uri: String) throws {
+    func `a URI that browsers would change is refused`(uri: String) throws {
         let error = try #require(throws: AuthError.self) { try DesktopFixture.redirect(uri: uri) }
         #expect(error.code == .invalidConfiguration)
     }

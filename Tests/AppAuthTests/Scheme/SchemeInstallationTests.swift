@@ -61,7 +61,7 @@ struct SchemeInstallationTests {
         #expect(session.list == list && session.isClear)
     }
 
-    @Test func `what a desktop lists behind the app moves up`() async throws {
+    @Test func `the handlers that a desktop lists behind the app move up`() async throws {
         let listener = try await session.listener(.whileWaiting)
         let line = "[Default Applications]\n\(DesktopFixture.type)="
         try session.write(line + "\(DesktopFixture.entryName);next.desktop;last.desktop\n", to: session.listPath)
@@ -91,7 +91,7 @@ struct SchemeInstallationTests {
         #expect(session.isClear && session.list == nil)
     }
 
-    @Test func `for good means for good, until it is taken back`() async throws {
+    @Test func `a permanent installation stays until it is removed`() async throws {
         let redirect = try DesktopFixture.redirect(.permanent)
         let listener = try await session.listener(.permanent)
         listener.close()

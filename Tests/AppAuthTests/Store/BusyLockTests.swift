@@ -79,7 +79,7 @@ struct BusyLockTests {
     }
 
     @Test(arguments: ["my notes\n", String(repeating: "1", count: 65)])
-    func `a file that was there before under the name of the lock keeps what it holds`(contents: String) async throws {
+    func `an existing file with the name of the lock keeps its contents`(contents: String) async throws {
         let folder = try StoreFolder()
         try Data(contents.utf8).write(to: URL(filePath: folder.lockPath))
         let lock = try await folder.store.refreshLock()

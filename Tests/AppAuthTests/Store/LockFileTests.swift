@@ -6,10 +6,10 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// What waits for a lock that another process holds, and what is left of those who have gone.
+/// Callers that wait for a lock of another process, and what the cancelled ones leave.
 @Suite(.timeLimit(.minutes(1)))
 struct LockFileTests {
-    @Test func `who is cancelled before the wait begins leaves nothing open`() async throws {
+    @Test func `a caller that is cancelled before the wait begins leaves nothing open`() async throws {
         let folder = try StoreFolder()
         try await folder.withForeignLock {
             for _ in 0..<20 {
@@ -24,7 +24,7 @@ struct LockFileTests {
         #expect(folder.openLocks == 0)
     }
 
-    @Test func `of those who have left while another process has the lock, one file at most stays open`() async throws {
+    @Test func `callers that leave while another process has the lock keep at most one file open`() async throws {
         let folder = try StoreFolder()
         try await folder.withForeignLock {
             for count in 1...20 {
@@ -36,7 +36,7 @@ struct LockFileTests {
             }
             #expect(folder.openLocks == 2)
         }
-        // The one that stayed lets the next have it.
+        // The remaining file serves the next lock.
         try await folder.store.refreshLock().release()
         #expect(folder.openLocks == 0)
     }

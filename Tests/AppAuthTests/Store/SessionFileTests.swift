@@ -7,7 +7,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// What a file store confirms can be read again, and survives a power cut.
+/// A write that a file store confirms can be read again, and survives a power cut.
 @Suite(.timeLimit(.minutes(1)))
 struct SessionFileTests {
     @Test func `a session of many megabytes is read as it was written`() async throws {
@@ -35,7 +35,7 @@ struct SessionFileTests {
         #expect(try await store.load() == large)
     }
 
-    @Test func `a file that others could read is for its owner alone again`() async throws {
+    @Test func `a file that others could read becomes private again`() async throws {
         let folder = try StoreFolder()
         try await folder.store.replace(with: try StoreFolder.record())
         for (mode, expected) in [(0o644, 0o600), (0o600, 0o600), (0o400, 0o400)] {
@@ -82,7 +82,7 @@ struct SessionFileTests {
         let record = try #require(try await folder.store.load())
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
 
-        // Who only looks leaves it.
+        // A call that only reads leaves it.
         _ = try await folder.store.update { $0?.id }
         #expect(FileManager.default.contents(atPath: new) == room)
         #expect(try await folder.store.load() == record)

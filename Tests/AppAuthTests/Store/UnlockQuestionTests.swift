@@ -6,13 +6,13 @@ import Testing
 
 @testable import AppAuth
 
-/// What a process does while it waits for a user.
+/// Calls that wait until the user unlocks the keyring.
 @Suite(.timeLimit(.minutes(1)))
 struct UnlockQuestionTests {
     private struct No: Error {}
 
-    /// A question that stays open until the test answers it, and counts how often it is asked.
-    private final class Person: Sendable {
+    /// A user who leaves a question open until the test answers it. Counts the questions.
+    private final class User: Sendable {
         private let (answered, count) = (DispatchSemaphore(value: 0), LockedValue(0))
         let asked: AsyncStream<Void>
         private let ask: AsyncStream<Void>.Continuation
@@ -37,8 +37,8 @@ struct UnlockQuestionTests {
 
     @Test(arguments: [true, false])
     func `one question is open at a time, and all callers get its answer`(isYes: Bool) async throws {
-        let (question, person) = (UnlockQuestion(), Person())
-        let ask = person.question(isYes ? nil : No())
+        let (question, user) = (UnlockQuestion(), User())
+        let ask = user.question(isYes ? nil : No())
         let answers = try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<50 {
                 group.addTask {
@@ -51,61 +51,61 @@ struct UnlockQuestionTests {
                 }
             }
             try await waitUntil { question.waitingCount >= 50 }
-            person.answer()
+            user.answer()
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(answers == Array(repeating: isYes, count: 50))
-        #expect(person.questions == 1 && question.waitingCount == 0)
-        // It is over: who comes now asks anew.
-        person.answer()
+        #expect(user.questions == 1 && question.waitingCount == 0)
+        // It is over: the next caller asks anew.
+        user.answer()
         _ = try? await question.answer(for: "here", within: .seconds(50), expiry: expiry, ask)
-        #expect(person.questions == 2)
+        #expect(user.questions == 2)
     }
 
-    @Test func `who has waited for too long, or is cancelled, leaves, and the question stays`() async throws {
-        let (question, person) = (UnlockQuestion(), Person())
+    @Test func `a caller that waits too long, or is cancelled, leaves, and the question stays`() async throws {
+        let (question, user) = (UnlockQuestion(), User())
         for _ in 0..<3 {
             await #expect(throws: expiry) {
-                _ = try await question.answer(for: "here", within: .milliseconds(1), expiry: expiry, person.question())
+                _ = try await question.answer(for: "here", within: .milliseconds(1), expiry: expiry, user.question())
             }
         }
         let patient = Task {
-            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, user.question())
         }
         try await waitUntil { question.waitingCount >= 1 }
         let impatient = Task {
-            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, user.question())
         }
         try await waitUntil { question.waitingCount >= 2 }
         impatient.cancel()
         await #expect(throws: CancellationError.self) { try await impatient.value }
         #expect(question.waitingCount == 1)
-        for await _ in person.asked { break }
-        #expect(person.questions == 1)
-        person.answer()
+        for await _ in user.asked { break }
+        #expect(user.questions == 1)
+        user.answer()
         #expect(try await !patient.value)
-        #expect(person.questions == 1)
+        #expect(user.questions == 1)
     }
 
     @Test func `a no to another location is none to this one`() async throws {
-        let (question, person) = (UnlockQuestion(), Person())
+        let (question, user) = (UnlockQuestion(), User())
         let here = Task {
-            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question(No()))
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, user.question(No()))
         }
         try await waitUntil { question.waitingCount >= 1 }
         let too = Task {
-            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, person.question())
+            try await question.answer(for: "here", within: .seconds(50), expiry: expiry, user.question())
         }
         let there = Task {
-            try await question.answer(for: "there", within: .seconds(50), expiry: expiry, person.question())
+            try await question.answer(for: "there", within: .seconds(50), expiry: expiry, user.question())
         }
         try await waitUntil { question.waitingCount >= 3 }
-        person.answer()
+        user.answer()
         await #expect(throws: No.self) { try await here.value }
         await #expect(throws: No.self) { try await too.value }
         // It has not asked yet.
         #expect(try await !there.value)
-        person.answer()
-        #expect(try await question.answer(for: "there", within: .seconds(50), expiry: expiry, person.question()))
+        user.answer()
+        #expect(try await question.answer(for: "there", within: .seconds(50), expiry: expiry, user.question()))
     }
 }

@@ -21,7 +21,7 @@ extension RawServer {
 }
 
 extension HTTPLimits {
-    /// The default but for what is named.
+    /// The default, except for the given values.
     static func with(
         body: Int = 1 << 20, header: Int = 64 << 10, total: Duration = .seconds(30), connect: Duration = .seconds(5)
     ) -> HTTPLimits {

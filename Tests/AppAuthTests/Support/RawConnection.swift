@@ -2,7 +2,7 @@ import AppAuthConcurrency
 import Foundation
 import JOSE
 
-/// One connection of a ``RawServer``, used by its script alone.
+/// One connection of a ``RawServer``, used only by its script.
 final class RawConnection: Sendable {
     /// Counted from 0.
     let number: Int

@@ -31,12 +31,12 @@ final class TestAuthority: Sendable {
     }
 }
 
-/// `openssl s_server` on a free port of 127.0.0.1, which answers every GET with a page. Ends when it is released.
+/// `openssl s_server` on a free port of 127.0.0.1, which responds to every GET with a page. Ends when it is released.
 final class TLSServer: @unchecked Sendable {
     let port: UInt16
     private let process = Process()
 
-    /// - Parameter certificate: What ``TestAuthority/issue(_:days:)`` returned.
+    /// - Parameter certificate: The result of ``TestAuthority/issue(_:days:)``.
     init(_ certificate: String, _ options: String...) throws {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import BenchReport
 internal import Glibc
 
-/// A server that answers on loopback.
+/// A server that listens on loopback.
 protocol BenchedServer: Sendable {
     /// Its port.
     var port: Int { get }

@@ -1,10 +1,10 @@
 internal import BenchReport
 internal import Glibc
 
-/// What the clients send.
+/// The requests of the clients.
 private let redirect = "/callback?code=0123456789abcdef0123456789abcdef&state=wrong"
 
-/// The process that brings redirects to a server.
+/// The process that sends redirects to a server.
 struct Load {
     private let process: pid_t
     private let output: Int32

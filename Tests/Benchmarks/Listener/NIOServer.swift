@@ -15,7 +15,7 @@ struct NIOServer: BenchedServer {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.pipeline.configureHTTPServerPipeline().flatMapThrowing {
-                    try channel.pipeline.syncOperations.addHandler(Answerer())
+                    try channel.pipeline.syncOperations.addHandler(Responder())
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -27,7 +27,7 @@ struct NIOServer: BenchedServer {
         try await group.shutdownGracefully()
     }
 
-    private final class Answerer: ChannelInboundHandler {
+    private final class Responder: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias OutboundOut = HTTPServerResponsePart
 

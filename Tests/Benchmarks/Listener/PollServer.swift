@@ -33,7 +33,7 @@ struct PollServer: BenchedServer {
     private final class Loop {
         private let listener: Int32
         private let wakeUp: Int32
-        private var connections: [(descriptor: Int32, isAnswered: Bool)] = []
+        private var connections: [(descriptor: Int32, hasResponse: Bool)] = []
         private var buffer = [UInt8](repeating: 0, count: 16 << 10)
 
         init(_ listener: Int32, _ wakeUp: Int32) { (self.listener, self.wakeUp) = (listener, wakeUp) }
@@ -59,8 +59,8 @@ struct PollServer: BenchedServer {
             if count <= 0 {
                 close(descriptor)
                 connections[index].descriptor = -1
-            } else if !connections[index].isAnswered, buffer[count - 1] == 10 {
-                connections[index].isAnswered = true
+            } else if !connections[index].hasResponse, buffer[count - 1] == 10 {
+                connections[index].hasResponse = true
                 send(descriptor, BenchedResponse.bytes, BenchedResponse.bytes.count, Int32(MSG_NOSIGNAL))
                 shutdown(descriptor, Int32(SHUT_WR))
             }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What a command found, as one line of JSON.
+/// The results of a command, as one line of JSON.
 package struct Report {
     private var members: [String]
 
@@ -30,7 +30,7 @@ package struct Spent {
 
     private init(wall: Double, cpu: Double) { (self.wall, self.cpu) = (wall, cpu) }
 
-    /// What has been spent since the system, and the process, began.
+    /// The wall-clock and CPU time so far.
     package static var now: Spent { Spent(wall: seconds(CLOCK_MONOTONIC), cpu: seconds(CLOCK_PROCESS_CPUTIME_ID)) }
 
     private static func seconds(_ clock: clockid_t) -> Double {
@@ -57,7 +57,7 @@ package struct Failure: Error {
     package init(usage message: String) { (self.message, isUsage) = (message, true) }
 }
 
-/// What a program of these says on its standard output, and how it ends: 0 done, 1 something is missing or wrong, 2 wrong usage.
+/// The output and the exit status of these programs: 0 done, 1 something is missing or wrong, 2 wrong usage.
 @MainActor package func report(as name: String, _ run: @MainActor () async throws -> Report) async {
     do {
         print(try await run().line)

@@ -30,7 +30,7 @@ func herd(of count: Int) async throws -> Report {
     return report
 }
 
-/// What the tasks got, and who waits for the last of them. Neither a task group nor a stream: both take longer than the
+/// The results of the tasks, and the continuation that waits for the last of them. Neither a task group nor a stream: both take longer than the
 /// library, the one to take its children out, the other to wake its reader for each.
 private final class Tally: Sendable {
     struct State {

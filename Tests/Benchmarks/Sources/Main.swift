@@ -1,4 +1,4 @@
-// appauth-bench: how fast the library is, by its public API alone.
+// appauth-bench: how fast the library is, by its public API only.
 //
 //     swift build -c release --package-path Tests/Benchmarks
 //     Tests/Benchmarks/.build/release/appauth-bench COMMAND …

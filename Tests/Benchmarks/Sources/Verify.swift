@@ -28,7 +28,7 @@ func verify(folder: String, algorithm: String, for duration: Duration) throws ->
 private struct Sample {
     let token: Secret
     let expected: IDTokenVerifier.Expectations
-    /// Read without verification, to know what the verifier is to expect.
+    /// Read without verification, to get the values that the verifier expects.
     let payload: JSON
 
     static func list(_ bytes: [UInt8]) throws -> [Sample] {

@@ -14,7 +14,7 @@ enum Connection {
         switch step {
         case .readMore: break
         case .ignore(let response): check(response: response)
-        // The parameters have to stand in the input as they are.
+        // The parameters have to be in the input as they are.
         case .match(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that were not sent")
         case .wait, .respond, .page, .close: fatalError("an effect without a redirect")
         }
@@ -40,7 +40,7 @@ enum Connection {
         return .readMore
     }
 
-    /// RFC 9112 §3, §5: what got through the reader.
+    /// RFC 9112 §3, §5: a request that the reader accepted.
     private static func check(_ head: RequestHead) {
         expect(!head.method.isEmpty && head.method.utf8.count <= 32, "a method of \(head.method.utf8.count) bytes")
         for text in [head.method, head.path, head.query] {
@@ -54,7 +54,7 @@ enum Connection {
         expect(head.fields.filter { $0.name == "host" }.count == 1, "not one host")
     }
 
-    /// Nothing of a client's own gets into the head of a response, and no request alone is good for more than a refusal.
+    /// Nothing of a client's own gets into the head of a response, and no single request gets more than a refusal.
     private static func check(response: [UInt8]) {
         let status = String(decoding: response.prefix(12), as: UTF8.self)
         expect(status.hasPrefix("HTTP/1.1 4") || status.hasPrefix("HTTP/1.1 5"), "the status line \(status)")

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Glibc
 
-/// What libFuzzer calls with each input, for the reader that $FUZZ_TARGET names.
+/// The entry point that libFuzzer calls with each input, for the reader that $FUZZ_TARGET names.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     check(Array(UnsafeBufferPointer(start: bytes, count: count)))

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import FoundationEssentials
 internal import JOSE
 
-/// What has to hold of the claims of an ID token whose signature is right (OpenID Connect Core §3.1.3.7).
+/// The invariants of an ID token's claims under a valid signature (OpenID Connect Core §3.1.3.7).
 enum IDTokenClaims {
     private static let issuer = "https://op.example"
     private static let secret = String(repeating: "s", count: 32)

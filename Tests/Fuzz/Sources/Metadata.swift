@@ -10,7 +10,7 @@ enum Metadata {
 
     @Sendable static func check(_ input: [UInt8]) {
         guard let json = try? JSON(parsing: input) else { return }
-        // What was read is written, and read again, as the same.
+        // Metadata that was read is written, and read again, without a change.
         let written = json.serialized()
         expect((try? JSON(parsing: Array(written.utf8))) == json, "written and read: something else")
         do {
@@ -31,6 +31,6 @@ enum Metadata {
     static func check(_ url: SecureURL) {
         expect(url.scheme == "https" || url.scheme == "http" && url.isLoopback, "a URL in the clear")
         expect(url.string.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a byte that no URL has")
-        expect(!url.authority.contains("@") && !url.string.contains("#"), "a person or a fragment in a URL")
+        expect(!url.authority.contains("@") && !url.string.contains("#"), "user information or a fragment in a URL")
     }
 }

@@ -17,7 +17,7 @@ enum PastedURLs {
         } catch let error as AuthError {
             expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "an error of several lines")
             if error.code == .wrongPaste { expect(!error.message.contains("stolen"), "a code in an error") }
-            if query == nil { expect(error.code == .wrongPaste, "ended by what is no answer: \(error.code)") }
+            if query == nil { expect(error.code == .wrongPaste, "ended by a text that is no response: \(error.code)") }
         } catch { fatalError("another error: \(error)") }
     }
 }

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// What has to hold of a signed authorization response whose signature is right (JARM §2.4).
+/// The invariants of a signed authorization response with a valid signature (JARM §2.4).
 enum SignedResponses {
     private static let now = 1_750_000_000.0
 

@@ -20,7 +20,7 @@ enum SignedToken {
         guard let jws = try? JWS(compact: text) else { return }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         expect(parts.count == 3, "a token of \(parts.count) parts")
-        // A token has one form alone.
+        // A token has only one form.
         expect(Base64URL.encode(jws.payload) == parts[1], "another payload")
         expect(Base64URL.encode(jws.signature) == parts[2], "another signature")
         for algorithm in SignatureAlgorithm.allCases where jws.isSigned(by: key, algorithm: algorithm) {

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import HTTPTypes
 internal import JOSE
 
-/// What has to hold of a user's identifier and of the response of the host in it (RFC 7033, OpenID Connect Discovery §2).
+/// The invariants of a user's identifier and of the response of the host in it (RFC 7033, OpenID Connect Discovery §2).
 ///
 /// The first line of an input is the identifier, and the rest is the response.
 enum WebFingerResponses {

@@ -4,11 +4,11 @@ import Foundation
 ///
 /// One browser for as many sign-ins as a test makes: the second one finds the cookies of the first.
 struct Browser {
-    /// What `$BROWSER` is to hold.
+    /// The value for `$BROWSER`.
     let program: String
     private let helper: HelperProcess
 
-    enum Answer: String { case agrees, refuses }
+    enum Decision: String { case agrees, refuses }
 
     struct Visit: Decodable {
         /// The labels of the buttons that the user pressed, in order.
@@ -24,11 +24,11 @@ struct Browser {
 
     /// Runs `body` with a browser, and ends the browser.
     static func opened<Result>(
-        at issuer: String, user: String, password: String, who response: Answer = .agrees,
+        at issuer: String, user: String, password: String, decision: Decision = .agrees,
         _ body: (Browser) async throws -> Result
     ) async throws -> Result {
         let helper = try HelperProcess(
-            script: "browser.py", [issuer, user, password] + (response == .refuses ? ["--refuse"] : []))
+            script: "browser.py", [issuer, user, password] + (decision == .refuses ? ["--refuse"] : []))
         return try await helper.beside {
             let started = try await helper.report(Started.self)
             return try await body(Browser(program: started.browser, helper: helper))
@@ -42,7 +42,7 @@ struct Browser {
         return try await visited()
     }
 
-    /// What the user did with the URL that a program has opened.
+    /// The user's visit to the URL that a program has opened.
     func visit(after outcome: Program.Outcome) async throws -> Visit {
         do {
             return try await visited()

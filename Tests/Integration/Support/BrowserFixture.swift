@@ -37,7 +37,7 @@ struct BrowserFixture {
         try await run(["logout"], atBrowser)
     }
 
-    /// What `status` tells: one session at most.
+    /// The sessions that `status` reports: one at most.
     func sessions() async throws -> [SignIn.Status.Session] {
         let status = try await program().run(["status"] + common)
         return try status.json(SignIn.Status.self).sessions

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The steps of a sign-in, each with what has to be true after it.
+/// The steps of a sign-in, each with its expectations.
 extension SignIn {
     /// Signs in, with the user pressing these buttons.
     func signsIn(pressing buttons: [String], _ location: SourceLocation = #_sourceLocation) async throws {
@@ -25,7 +25,7 @@ extension SignIn {
         #expect(try FileManager.default.attributesOfItem(atPath: store)[.posixPermissions] as? Int == 0o600)
     }
 
-    /// Asks the provider who it is, which takes a valid access token.
+    /// Reads the user's claims at the provider, which takes a valid access token.
     func readsUserInfo() async throws {
         let response = try await run("userinfo")
         #expect(response.status == 0, "\(response.errors)")
@@ -54,7 +54,7 @@ extension SignIn {
         return token.accessToken
     }
 
-    /// Refreshes, brings the record of before back, and refreshes again: with a refresh token that was used already.
+    /// Refreshes, restores the earlier record, and refreshes again: with a refresh token that was used already.
     func replaysAnOldRefreshToken() async throws -> Failure.Reason {
         let record = try Data(contentsOf: URL(filePath: store))
         _ = try await token("--force-refresh")

@@ -63,7 +63,7 @@ extension Provider {
 }
 
 extension Provider {
-    /// The status with which the userinfo endpoint answers a token that is presented by this scheme.
+    /// The status of the userinfo endpoint's response to a token that is presented by this scheme.
     func userInfoStatus(of token: AccessToken, as scheme: String) async throws -> Int {
         let url = try #require(try await metadata(with: .userInfo)[.userInfo])
         var request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.path)
@@ -73,7 +73,7 @@ extension Provider {
 }
 
 extension AuthState {
-    /// Asks the provider who it is, which takes a valid access token.
+    /// Reads the user's claims at the provider, which takes a valid access token.
     func isAlice(_ location: SourceLocation = #_sourceLocation) async throws {
         #expect(try await userInfo()["name"]?.string == "Alice Liddell", sourceLocation: location)
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// A program for `$BROWSER` that opens nothing: it hands its URL to the test.
 final class Opener: Sendable {
-    /// What `$BROWSER` is to hold.
+    /// The value for `$BROWSER`.
     let program: String
     private let workspace: Workspace
     private let fifo: FileHandle

@@ -23,7 +23,7 @@ enum Places {
     }
 }
 
-/// What keeps a test from beginning: something that is missing or does not start. The test fails with this text.
+/// The reason why a test cannot begin: something that is missing or does not start. The test fails with this text.
 struct SetupFailure: Error, CustomStringConvertible {
     let description: String
 

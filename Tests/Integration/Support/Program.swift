@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program that runs to its end, and what it left.
+/// A program that runs to its end, and its output.
 struct Program {
     var executable: URL
     var environment = ProcessInfo.processInfo.environment

@@ -3,7 +3,7 @@ import Testing
 
 /// A real OpenID provider that runs for one test.
 struct Provider: Sendable {
-    /// What the set-up script reports.
+    /// The report of the set-up script.
     struct Profile: Decodable {
         let issuer: String
         let user: String

@@ -9,12 +9,14 @@ struct SignIn {
 
     /// The fixture of a test: a browser at the provider of the suite, and a fresh store.
     static func at(
-        _ provider: Provider, client: String, who response: Browser.Answer = .agrees,
+        _ provider: Provider, client: String, decision: Browser.Decision = .agrees,
         _ body: (SignIn) async throws -> Void
     ) async throws {
         let profile = provider.profile
         let workspace = try Workspace()
-        try await Browser.opened(at: profile.issuer, user: profile.user, password: profile.password, who: response) {
+        try await Browser.opened(
+            at: profile.issuer, user: profile.user, password: profile.password, decision: decision
+        ) {
             try await body(SignIn(provider: provider, client: client, browser: $0, workspace: workspace))
         }
     }
@@ -43,7 +45,7 @@ struct SignIn {
     }
 }
 
-/// The JSON of each command, as far as these tests look.
+/// The JSON of each command, as far as these tests read it.
 extension SignIn {
     struct Claims: Decodable {
         let iss: String?

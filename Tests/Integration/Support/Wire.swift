@@ -2,7 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import HTTPTypes
 
-/// A transport that remembers what went over it.
+/// A transport that records its requests and responses.
 actor Wire: HTTPTransport {
     private var exchanges: [(sent: TransportRequest, response: TransportResponse)] = []
     private let transport = CurlTransport()
@@ -13,7 +13,7 @@ actor Wire: HTTPTransport {
         return response
     }
 
-    /// The statuses of an endpoint's answers.
+    /// The statuses of an endpoint's responses.
     func statuses(at path: String) -> [Int] { exchanges(at: path).map(\.response.status.code) }
 
     /// The forms that an endpoint was sent.

@@ -63,7 +63,7 @@ final class KeyringSession: Sendable {
         return try ChildProcess(arguments + ["--", "sh", "-c", script], environment: environment)
     }
 
-    /// A line end is the password. It has to come before anybody asks for the keyring.
+    /// A line end is the password. It has to come before a client uses the keyring.
     static let unlocking =
         #"printf '\n' | gnome-keyring-daemon --unlock --components=secrets --daemonize >/dev/null 2>&1; "#
 
@@ -98,7 +98,7 @@ extension CommandFixture {
         try await session.end()
     }
 
-    /// Runs the program that uses the library's keyring store, and returns what it prints.
+    /// Runs the program that uses the library's keyring store, and returns its output.
     func keyringProgram(
         _ arguments: String..., with changes: [String: String?], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> JSON {

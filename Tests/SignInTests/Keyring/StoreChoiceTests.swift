@@ -47,7 +47,7 @@ struct StoreChoiceTests {
     }
 
     @Test(arguments: 0...3)
-    func `a process that is killed at any step of a move leaves one session, and the next move brings it over`(
+    func `a process that is killed at any step of a move leaves one session, and the next move completes`(
         changes: Int
     ) async throws {
         try await withDesk { fixture in

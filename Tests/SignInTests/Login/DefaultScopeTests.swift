@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What is asked for if the user says nothing: as far as the provider has it (OpenID Connect Discovery §3).
+/// The default scope, as far as the provider supports it (OpenID Connect Discovery §3).
 @Suite(.timeLimit(.minutes(5)))
 struct DefaultScopeTests {
     private func asked(

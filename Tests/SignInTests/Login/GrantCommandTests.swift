@@ -159,7 +159,7 @@ struct GrantCommandTests {
         }
         try await withDesk(configuration) { fixture in
             _ = try await fixture.start(service(fixture) + ["--issuer", fixture.issuer, "--json"]).outcome().result()
-            _ = try await fixture.start(person(fixture)).outcome().result()
+            _ = try await fixture.start(passwordArguments(fixture)).outcome().result()
             let subject = try file(fixture, "subject", fixture.provider.mintSession().accessToken)
             let exchange = try [
                 "exchange", "--json", "--subject-token-file", subject, "--issuer", fixture.issuer, "--client-id",
@@ -183,7 +183,7 @@ struct GrantCommandTests {
         }
     }
 
-    private func person(_ fixture: CommandFixture, password: String = "looking-glass") throws -> [String] {
+    private func passwordArguments(_ fixture: CommandFixture, password: String = "looking-glass") throws -> [String] {
         [
             "password", "--issuer", fixture.issuer, "--client-id", "demo-confidential", "--client-secret-file",
             try file(fixture, "secret", "s3cret: 100% äß+/= and thirty-two"), "--username", "alice", "--password-file",
@@ -193,7 +193,7 @@ struct GrantCommandTests {
 
     @Test func `password signs in with a warning, and the session is stored without the password`() async throws {
         try await withDesk { fixture in
-            let outcome = try await fixture.start(person(fixture)).outcome()
+            let outcome = try await fixture.start(passwordArguments(fixture)).outcome()
             #expect(outcome.status == 0 && outcome.errors.contains("RFC 9700 §2.4"))
             let result = try outcome.json()
             #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")
@@ -206,9 +206,9 @@ struct GrantCommandTests {
 
     @Test func `a wrong password is invalid_grant, and an earlier session stays`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.start(person(fixture)).outcome().result()
+            _ = try await fixture.start(passwordArguments(fixture)).outcome().result()
             let before = try fixture.session()
-            let outcome = try await fixture.start(person(fixture, password: "open-sesame")).outcome()
+            let outcome = try await fixture.start(passwordArguments(fixture, password: "open-sesame")).outcome()
             try outcome.failure(1, "invalid_grant")
             #expect(!(outcome.output + outcome.errors).contains("open-sesame"))
             #expect(try fixture.session() == before)
@@ -217,7 +217,7 @@ struct GrantCommandTests {
 
     @Test func `a missing password file is an error without a prompt`() async throws {
         try await withDesk { fixture in
-            var arguments = try person(fixture)
+            var arguments = try passwordArguments(fixture)
             arguments[arguments.count - 2] = fixture.home + "/none"
             let outcome = try await fixture.start(arguments).outcome()
             #expect(try outcome.failure(1, "invalid_configuration").contains("/none: No such file"))

@@ -47,7 +47,7 @@ struct HintTests {
         }
     }
 
-    @Test func `401 from userinfo says what a token for it needs`() async throws {
+    @Test func `401 from userinfo names the scope that its token needs`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.status(.unauthorized), at: .userInfo, times: nil)
             let message = try await fixture.login("--userinfo").failure(1, "invalid_response")

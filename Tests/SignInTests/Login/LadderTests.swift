@@ -96,7 +96,7 @@ struct LadderTests {
         }
     }
 
-    @Test func `BROWSER is started wherever it is`() async throws {
+    @Test func `BROWSER is started by sudo and without a display`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login(with: ["SUDO_UID": "\(geteuid() + 1)", "DISPLAY": nil]).result()
             #expect(fixture.browser.visits.count == 1)

@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What a new user gets wrong: one clear line, and no browser opens.
+/// The mistakes of a new user: one clear line, and no browser opens.
 @Suite(.timeLimit(.minutes(5)))
 struct LoginRefusalTests {
     private func refusal(

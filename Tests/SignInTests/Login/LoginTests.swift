@@ -10,7 +10,7 @@ struct LoginTests {
         "access_token_expires_at", "client_id", "has_refresh_token", "id_token_claims", "issuer", "scope", "token_type",
     ]
 
-    @Test func `a sign-in takes three requests and prints what the contract says`() async throws {
+    @Test func `a sign-in takes three requests and prints the documented result`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.login().result()
             #expect(result.object?.members.map(\.name).sorted() == Self.members)

@@ -6,7 +6,7 @@ import Testing
 /// Another user of the machine, who reads the one-time URL in the browser's arguments and opens it first.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can be another user for a moment"))
 struct OtherUserTests {
-    /// A browser that the other user is faster than. What they are answered is written down.
+    /// A browser that the other user is faster than. Saves the response that they get.
     private func browser(_ fixture: CommandFixture) throws -> String {
         let script = """
             setpriv --reuid=65534 --regid=65534 --clear-groups bash -c '
@@ -48,7 +48,7 @@ struct OtherUserTests {
             #expect(line.hasSuffix("the user of the browser is unknown."))
             #expect(try await fixture.browser.page().contains("This link was already used"))
             #expect(try stolen(fixture).contains(fixture.provider.url(.authorization)))
-            // The URL that is shown is good for any number of times.
+            // The printed URL works any number of times.
             try await Redirects(process).signIn()
             _ = try await process.outcome().result()
 

@@ -30,7 +30,7 @@ struct RedirectPortTests {
             #expect(other.port == port)
             try await other.signIn()
             _ = try await second.outcome().result()
-            // What the second has left is free again at once.
+            // The port of the second is free again at once.
             let third = try fixture.start(
                 fixture.loginArguments(["--no-browser"] + ports))
             let last = try await Redirects(third)

@@ -3,7 +3,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What comes to the loopback address while a sign-in waits.
+/// Requests to the loopback address while a sign-in waits.
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectTests {
     private func withWaiting(

@@ -116,7 +116,7 @@ struct TerminalPasteTests {
         }
     }
 
-    @Test func `a job that is brought to the foreground accepts a paste`() async throws {
+    @Test func `a job that moves to the foreground accepts a paste`() async throws {
         try await withDesk { fixture in
             let terminal = try Pseudoterminal()
             let words = try ([BuiltProducts.path("sign-in")] + fixture.loginArguments(["--no-browser"]))

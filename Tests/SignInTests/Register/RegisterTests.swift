@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// `sign-in register`, and the sign-in with what was registered.
+/// `sign-in register`, and the sign-in with the registered client.
 @Suite(.timeLimit(.minutes(5)))
 struct RegisterTests {
     private static let redirect = "http://127.0.0.1/callback"

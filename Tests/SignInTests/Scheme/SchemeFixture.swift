@@ -48,7 +48,7 @@ struct SchemeFixture: Sendable {
     /// Runs a program of the desktop, as a user does in this session.
     func run(_ words: String...) async throws -> Outcome { try await fixture.start(words, [], session).outcome() }
 
-    /// What the library has left of a wait.
+    /// The remains of a wait.
     var leftovers: [String] {
         ["run/appauth", "data/applications", "config"].flatMap { folder in
             ((try? FileManager.default.contentsOfDirectory(atPath: "\(fixture.home)/\(folder)")) ?? [])

@@ -68,7 +68,7 @@ struct CertificateTests {
         let certificate: String
     }
 
-    /// `openssl s_server`, which answers with files, one of which is the metadata of its own address.
+    /// `openssl s_server`, which responds with files, one of which is the metadata of its own address.
     private func withTLSServer(_ body: (CommandFixture, TLSServer) async throws -> Void) async throws {
         try await withDesk { fixture in
             let folder = fixture.home + "/tls"

@@ -7,7 +7,7 @@ import Testing
 /// No control character from a server reaches a terminal.
 @Suite(.timeLimit(.minutes(5)))
 struct ControlCharacterTests {
-    /// Sets a terminal's title, clears it, and goes on in the eight-bit way; then turns the direction of text.
+    /// Sets a terminal's title, clears it, continues in the eight-bit way, and reverses the direction of text.
     private static let evil = "a\u{1B}]0;owned\u{07}\u{1B}[2J\u{9B}31m\r\n\u{202E}z"
 
     private func expectClean(_ outcome: Outcome, sourceLocation: SourceLocation = #_sourceLocation) {

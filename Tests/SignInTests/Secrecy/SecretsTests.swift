@@ -43,7 +43,7 @@ struct SecretsTests {
             let asked = try #require(fixture.provider.log(.authorization).first?.query)
             let states = try ["state", "nonce", "code_challenge"].map { try #require(asked[$0]) }
             secrets.formUnion([Self.clientSecret, "looking-glass"])
-            // What the one command is for.
+            // This command exists to print it.
             #expect(issued.withLock { $0 }.contains(outcomes[4].output.trimmingCharacters(in: .newlines)))
             let shown = outcomes.enumerated().map { $0 == 4 ? $1.errors : $1.output + $1.errors }.joined()
             let arguments = fixture.browser.visits.joined().joined(separator: "\n")

@@ -2,7 +2,7 @@ import Foundation
 import JOSE
 import Testing
 
-/// What the program brings into memory.
+/// The libraries of the program.
 @Suite(.timeLimit(.minutes(5)))
 struct LibraryTests {
     @Test func `the program links neither Foundation nor libcurl`() async throws {

@@ -82,7 +82,7 @@ struct RefreshFailureTests {
                 try await fixture.run("token", "--force-refresh", "--json").failure(1, "transport").contains("refused"))
             let after = try fixture.record()
             #expect(after.end == nil && after.pendingRefresh == nil && after.refreshToken == before.refreshToken)
-            // What is good needs no provider.
+            // A valid token needs no provider.
             _ = try await fixture.run("token", "--json").result()
         }
     }

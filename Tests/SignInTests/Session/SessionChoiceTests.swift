@@ -62,7 +62,7 @@ struct SessionChoiceTests {
             #expect(stored[0].hasSuffix("+-second.json") && Set(tokens).count == 1 && tokens[0] != nil)
             let other = try await token("--issuer", fixture.issuer, "--client-id", "demo").result()
             #expect(other["access_token"]?.string != tokens[0])
-            // These need the slow path, which reports what is wrong.
+            // These need the slow path, which reports the error.
             try await token().failure(1, "unavailable")
             try await token("--issuer", fixture.issuer).failure(1, "unavailable")
             try await token("--issuer", "http://op.example", "--store", stored[0]).failure(1, "unavailable")

@@ -16,7 +16,7 @@ struct SleepingMachineTests {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
             let first = try #require(try fixture.record().accessToken).value.reveal()
-            // Good for an hour, so that it is still good after half of one.
+            // It is valid for an hour, and so still after half of one.
             #expect(try await token(fixture, after: 1800) == first)
             #expect(fixture.provider.count(.token) == 1)
             let second = try await token(fixture, after: 7200)

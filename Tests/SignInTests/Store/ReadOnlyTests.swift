@@ -5,7 +5,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// A store that cannot be written to: what is there can be used, and what would have to be changed is not begun.
+/// A store that cannot be written to: the stored session can be used, and no change of it is begun.
 @Suite(.timeLimit(.minutes(5)))
 struct ReadOnlyTests {
     @Test(

@@ -2,7 +2,7 @@ import Foundation
 import JOSE
 import Testing
 
-/// What is no session is refused with its name, before the browser opens, and stays as it is.
+/// A file that is no session is refused with its name, before the browser opens, and stays unchanged.
 @Suite(.timeLimit(.minutes(5)))
 struct StoreRefusalTests {
     @Test(arguments: [

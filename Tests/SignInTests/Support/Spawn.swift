@@ -1,6 +1,6 @@
 import Foundation
 
-/// A launcher of processes that inherit only what they are given.
+/// A launcher of processes that inherit only the given descriptors.
 enum Spawn {
     /// The standard input of a process.
     enum Input {

@@ -52,7 +52,7 @@ struct KilledFlowsTests {
         #expect(kills > 5, "\(points)")
     }
 
-    /// The next sign-out does what is left to do: nothing is stored then, and the provider honours nothing any more.
+    /// The next sign-out does the rest: nothing is stored then, and the provider honours nothing any more.
     @Test func `a killed sign-out can be done once more`() async throws {
         try await withDesk(.torture()) { fixture in
             let injector = try await FaultInjector(fixture)

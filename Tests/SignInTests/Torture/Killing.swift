@@ -27,7 +27,7 @@ extension Torture {
 
     /// For one process there is no room on the disk, from any point of its refresh on.
     ///
-    /// - Returns: How many requests came to nothing: there may be room for the refresh token alone.
+    /// - Returns: How many requests came to nothing: there may be room for only the refresh token.
     func fillDisk(_ crowd: Int) async throws -> Int {
         let first = try start(.full, [])
         for process in try start(crowd - 1) { _ = try await printed(process) }

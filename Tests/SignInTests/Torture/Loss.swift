@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import Testing
 
 extension Torture {
-    /// The faults that lose a response for good.
+    /// The faults that lose a response permanently.
     static let losses: [TortureFault] = [.lost, .cut, .killedBeforeTheResponse]
 
     /// Loses the response of a server that does not repeat it: the server has rotated the refresh token, the new one is

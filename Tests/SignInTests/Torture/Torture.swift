@@ -6,7 +6,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// One session, and what is done to it.
+/// One session, and the faults that befall it.
 final class Torture: Sendable {
     let fixture: CommandFixture
     let injector: FaultInjector
@@ -92,7 +92,7 @@ final class Torture: Sendable {
         }
     }
 
-    /// What holds after every round.
+    /// The invariants after every round.
     func check(_ round: String = "") throws {
         let record = try fixture.record()
         #expect(record.end == nil, "\(round)")

@@ -5,7 +5,7 @@ import HTTPTypes
 import AppAuthTestProvider
 import Testing
 
-/// What happens in a round.
+/// The fault of a round.
 enum TortureFault: CaseIterable {
     /// Nothing but a crowd.
     case herd

@@ -26,7 +26,7 @@ struct TortureTests {
     }
 
     /// Without a grace period a response that is lost is a session that is lost: nothing that a client can do changes that.
-    /// So the rounds are played where the old token is good for a while, and no round may cost the session.
+    /// So the rounds run with a grace period for the old token, and no round may lose the session.
     @Test func `the session survives every failure of a process or a server`() async throws {
         let rounds = ProcessInfo.processInfo.environment["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 50
         try await withDesks(4, .torture(grace: 3600), seed: .torture) { torture in
@@ -64,7 +64,7 @@ struct TortureTests {
         }
     }
 
-    /// On a connection that goes on, the second copy lies where the response to the next request is looked for.
+    /// On a kept connection, the second copy is where the response to the next request is expected.
     @Test func `a response that comes twice is taken once`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 5)

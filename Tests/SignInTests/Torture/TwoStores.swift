@@ -95,7 +95,7 @@ struct TwoStores {
         }
     }
 
-    /// Brings the session to its end of a way that was cut off. In which direction, the stores say.
+    /// Completes an interrupted move. The stores determine its direction.
     func finish() async throws {
         for location in [Place.keyring, .file] {
             let found = try await mover(to: location).outcome().result()
@@ -103,6 +103,6 @@ struct TwoStores {
             // The other end has a copy that is on its way here, or only waits to be removed.
             #expect(found["code"]?.string == "store", "\(found)")
         }
-        Issue.record("no call brings the session to its end")
+        Issue.record("no call completes the move")
     }
 }

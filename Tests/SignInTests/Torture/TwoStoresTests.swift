@@ -4,8 +4,8 @@ import Foundation
 import AppAuthTestProvider
 import Testing
 
-/// A session on its way between a file and a real GNOME Keyring, used from both ends, at a provider that gives no second
-/// answer: a copy that is left behind and used would end it.
+/// A session on its way between a file and a real GNOME Keyring, used from both ends, at a provider that sends no second
+/// response: a copy that is left behind and used would end it.
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
 @Suite(.serialized, .timeLimit(.minutes(20)))
@@ -52,7 +52,7 @@ struct TwoStoresTests {
         let starts: [() throws -> Void] = [TwoStores.Place.file, .file, .keyring, .keyring].map { location in
             return { users.append(try stores.token(from: location)) }
         }
-        // At the same time, or by those who find what the movers have left.
+        // At the same time, or by processes that find the remains of the movers.
         let isAfterwards = Bool.random(using: &random)
         if !isAfterwards { tasks += starts }
         for task in tasks.shuffled(using: &random) { try task() }

@@ -8,7 +8,7 @@ struct Finding: Sendable {
 
     /// Simulates one user until a rule is broken.
     ///
-    /// - Returns: What came of it, the process-months that have passed, and the broken rule, if there is one.
+    /// - Returns: The result, the process-months that have passed, and the broken rule, if there is one.
     static func run(
         seed: UInt64, episodes: Int, _ client: Client, _ flaw: Flaw? = nil
     ) -> (tally: InvariantChecker.Tally, months: Double, found: Finding?) {

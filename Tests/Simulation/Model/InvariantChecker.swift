@@ -21,7 +21,7 @@ final class InvariantChecker {
         var refusedAgain = 0
         var moves = 0
         var faults = 0
-        /// How often each invariant was violated, in a run that goes on after a violation.
+        /// How often each invariant was violated, in a run that continues after a violation.
         var violations: [Invariant: Int] = [:]
         var examples: [String] = []
     }
@@ -51,7 +51,7 @@ final class InvariantChecker {
     /// Sessions that ended while the store could not record it.
     var endedInMemory: Set<String> = []
     private var gone: Set<String> = []
-    /// Signed-out sessions that a mover has brought to the other store and not yet removed from there.
+    /// Signed-out sessions that a mover has copied to the other store and not yet removed from there.
     private var revived: Set<String> = []
     /// Sessions that were signed out while they were being moved.
     private var entombed: Set<String> = []
@@ -60,7 +60,7 @@ final class InvariantChecker {
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
-    /// Whether a run goes on after a violation.
+    /// Whether a run continues after a violation.
     private let isCounting: Bool
     private var seen: Set<String> = []
 
@@ -95,7 +95,7 @@ final class InvariantChecker {
                 old == nil || new == nil || old?.id == new?.id, .noOverwrite,
                 "a session of an earlier sign-in took the place of the newer one")
             require(old != nil || new == nil, .noReturn, "a session came to be without a sign-in")
-            require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session goes on")
+            require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session continues")
             // The mark that a sign-out leaves on a copy is not a session.
             let isThere = new.map { ($0.refreshToken ?? $0.accessToken?.value) != nil } ?? false
             let isGone = new.map { gone.contains($0.id) && !revived.contains($0.id) } ?? false
@@ -191,7 +191,7 @@ final class InvariantChecker {
             require(
                 !error.message.contains("invalid_scope") || need.parameters == CallKind.ungranted.parameters,
                 .ownErrors,
-                "a caller was told \(error.code.rawValue), and had asked for no scope")
+                "a caller got \(error.code.rawValue), and had asked for no scope")
         default: break
         }
     }
@@ -199,7 +199,7 @@ final class InvariantChecker {
     /// Counts a failed or successful refresh that is in the store.
     func counts(_ event: SessionRules.Event, _ action: SessionRules.Action, _ id: String, at now: Timestamp) {
         switch (event, action) {
-        case (_, .fail(let told)) where told.code == .signInRequired: break
+        case (_, .fail(let reported)) where reported.code == .signInRequired: break
         case (.failed, .decideAgain): break
         // The next refresh of the session's own tokens shows whether the error concerned only one caller's parameters.
         case (.failed(let attempt, let error, _), _)

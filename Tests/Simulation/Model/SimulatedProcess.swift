@@ -35,7 +35,7 @@ final class SimulatedSession {
     /// The refresh token of the latest response, and when it arrived.
     var latestResponse: (refreshToken: String, time: Int)?
     /// Whether a caller got the error that the session is over.
-    var hasToldEnd = false
+    var hasReportedEnd = false
 
     init(_ machine: SessionMachine, store: SimulatedStore) { (self.machine, self.store) = (machine, store) }
 

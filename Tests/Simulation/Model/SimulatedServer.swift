@@ -22,7 +22,7 @@ final class SimulatedServer {
     /// A fault of the server's ID tokens for a while.
     enum IDTokens { case fine, unverifiable, foreign }
 
-    enum Answer {
+    enum Response {
         case tokens(access: String, refresh: String?)
         case http(TransportResponse)
     }
@@ -80,7 +80,7 @@ final class SimulatedServer {
     }
 
     /// Returns the response to a request that arrives now.
-    func response(_ request: SimulatedRequest, at now: Int) -> Answer {
+    func response(_ request: SimulatedRequest, at now: Int) -> Response {
         if let (trouble, until) = trouble, now < until { return .http(trouble.response(until: until, now)) }
         guard request.kind != .ungranted else {
             return manner.blamesGrant ? .error("invalid_grant", saying: "invalid_scope") : .error("invalid_scope")
@@ -109,7 +109,7 @@ final class SimulatedServer {
     }
 }
 
-extension SimulatedServer.Answer {
+extension SimulatedServer.Response {
     static func error(_ code: String, saying description: String = "") -> Self {
         let body = #"{"error":"\#(code)","error_description":"\#(description)"}"#
         return .http(SimulatedServer.page(400, "application/json", body))

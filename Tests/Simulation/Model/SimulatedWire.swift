@@ -9,7 +9,7 @@ final class SimulatedRequest {
     fileprivate(set) var processedAt: Int?
     /// When the client receives the response; nil if it never does.
     fileprivate(set) var answeredAt: Int?
-    fileprivate(set) var response: SimulatedServer.Answer?
+    fileprivate(set) var response: SimulatedServer.Response?
     fileprivate var isProcessed = false
     /// Whether a proxy sends the request twice.
     fileprivate(set) var isDuplicated = false

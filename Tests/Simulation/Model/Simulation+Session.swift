@@ -13,7 +13,7 @@ extension Simulation {
     /// Simulates `AuthState.freshAccessToken`.
     @discardableResult
     func call(_ kind: CallKind, in process: SimulatedProcess) -> Session.Caller? {
-        if let session = process.session, session.hasToldEnd, session.isIdle, !session.machine.hasUnsavedTokens,
+        if let session = process.session, session.hasReportedEnd, session.isIdle, !session.machine.hasUnsavedTokens,
             session.store !== home
         {
             // An `AuthState` does not move with its session.
@@ -29,7 +29,7 @@ extension Simulation {
             caller.need.accepts(token, at: caller.need.began) || flaw == .handsOutFromMemory
         {
             checker.requireLife(of: token, at: caller.need.began)
-            checker.require(!session.hasToldEnd, .noReturn, "a token of memory is handed out after the end was told")
+            checker.require(!session.hasReportedEnd, .noReturn, "a token of memory is handed out after the end")
             leave(caller, .success(token), session, process)
         } else {
             session.events.append(.join(caller))
@@ -60,7 +60,7 @@ extension Simulation {
         return Session(machine, store: store)
     }
 
-    /// Cancels a caller that waits for a token. The refresh goes on.
+    /// Cancels a caller that waits for a token. The refresh continues.
     func cancel(in process: SimulatedProcess, _ choice: Int) {
         guard let session = process.session, !session.callers.isEmpty else { return }
         note("a caller in process \(process.number) is cancelled")
@@ -121,9 +121,9 @@ extension Simulation {
         case .failure(let error):
             let error = error as? AuthError
             note(
-                "process \(process.number) is told \(error?.code.rawValue ?? "nothing")\(error?.isHeldBack ?? false ? ", held back" : "")"
+                "process \(process.number) gets \(error?.code.rawValue ?? "nothing")\(error?.isHeldBack ?? false ? ", held back" : "")"
             )
-            if error?.code == .signInRequired { session.hasToldEnd = true }
+            if error?.code == .signInRequired { session.hasReportedEnd = true }
         }
     }
 
@@ -204,7 +204,7 @@ extension Simulation {
             }
         // The session was moved away and back.
         if let record, record.id == session.machine.record.id, record.move == nil, record.end == nil {
-            session.hasToldEnd = false
+            session.hasReportedEnd = false
         }
         feed(.storeReturned(result), session, process)
     }

@@ -263,7 +263,7 @@ final class Simulation {
         switch last.result {
         case .success: break
         case .failure(let error as AuthError) where error.code == .signInRequired: break
-        case .failure(let error): checker.require(false, .healthyAgain, "a caller was told: \(error)")
+        case .failure(let error): checker.require(false, .healthyAgain, "a caller got: \(error)")
         case nil: checker.require(false, .healthyAgain, "a caller waits for ever")
         }
     }

@@ -281,7 +281,7 @@ struct SessionMachineTests {
         #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
     }
 
-    @Test func `a caller that waits is told once, however often it has asked`() throws {
+    @Test func `a waiting caller gets one result, however often it has asked`() throws {
         var bench = Bench(try record("old"))
         var need = SessionRules.TokenRequirement(began: bench.now)
         (need.isForced, need.seen) = (true, bench.machine.record.token(for: .session))

@@ -63,7 +63,7 @@ struct SimulationTests {
         #expect(found != nil || seeds.count < 50 || months > 10 * Double(seeds.count))
     }
 
-    @Test func `where a used refresh token stays good, or none is rotated, no fault loses a session`() async throws {
+    @Test func `where a used refresh token stays valid, or none is rotated, no fault loses a session`() async throws {
         let client = try Simulation.client()
         for (rotates, grace) in [(true, Int.max), (false, nil)] {
             let (total, violations) = await Self.onThreadOfItsOwn {

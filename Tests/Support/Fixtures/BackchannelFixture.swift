@@ -17,7 +17,7 @@ package final class BackchannelFixture: Sendable {
     package var pauses: [Duration] { slept.withLock { $0 } }
     package var progress: [PollingOptions.Progress] { seen.withLock { $0 } }
 
-    /// What happens during a pause, counted from 1.
+    /// The actions during a pause, counted from 1.
     package func plan(duringPause number: Int, _ action: @escaping @Sendable (World) throws -> Void) {
         plans.withLock { $0[number] = action }
     }

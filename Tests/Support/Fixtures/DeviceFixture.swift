@@ -22,7 +22,7 @@ package final class DeviceFixture: Sendable {
     package var events: [DeviceSignIn.Event] { seen.withLock { $0 } }
     package var code: DeviceAuthorization? { shown.withLock { $0 } }
 
-    /// What happens during a pause, counted from 1.
+    /// The actions during a pause, counted from 1.
     package func plan(duringPause number: Int, _ action: @escaping @Sendable (DeviceFixture) async throws -> Void) {
         plans.withLock { $0[number] = action }
     }

@@ -38,7 +38,7 @@ package struct Recipient: Sendable, CustomStringConvertible {
 }
 
 extension Fault {
-    /// Sends another ID token than the one that was made, from what that one is.
+    /// Replaces the ID token by one that is made from it.
     package static func replaceIDToken(_ replace: @escaping @Sendable (String) throws -> String) -> Fault {
         .editDocument { document in
             guard let token = document["id_token"]?.string else { return }

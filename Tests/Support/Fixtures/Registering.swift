@@ -3,7 +3,7 @@ internal import JOSE
 internal import AppAuthTestProvider
 
 extension World {
-    /// What a native app asks for.
+    /// The metadata of a native app.
     package static let clientMetadata = ClientMetadata(nativeAppWith: ["http://127.0.0.1/callback"], name: "My App")
 
     package func register(

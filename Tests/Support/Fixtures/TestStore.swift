@@ -85,8 +85,8 @@ package actor TestStore: TokenStore {
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
         if TokenStoreCall.isUnattended { unattended += 1 }
-        let turn = try await changing.wait()
-        defer { turn.release() }
+        let changeLock = try await changing.wait()
+        defer { changeLock.release() }
         if let refusal, passing == 0 { throw refusal }
         var changed = record
         let result = try change(&changed)

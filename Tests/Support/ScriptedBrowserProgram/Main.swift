@@ -37,7 +37,7 @@ enum Main {
 
     private static func report(_ line: JSON) {
         guard let path = variable("SCRIPTED_BROWSER_REPORT") else { return }
-        // O_NONBLOCK for the opening alone: a pipe whose reader has gone, with its test, would be waited for without end.
+        // O_NONBLOCK only for opening: a pipe without a reader, because its test has ended, would block without end.
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }

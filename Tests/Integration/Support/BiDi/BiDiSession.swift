@@ -1,10 +1,10 @@
 import Foundation
 
-/// A session of WebDriver BiDi (W3C): commands to a browser, and what it tells by itself.
+/// A session of WebDriver BiDi (W3C): commands to a browser, and its events.
 ///
 /// Nothing here waits for longer than ``patience``.
 actor BiDiSession {
-    /// Something that the browser told.
+    /// An event that the browser reported.
     struct Event: Decodable, Sendable {
         let method: String
         let params: Parameters
@@ -47,7 +47,7 @@ actor BiDiSession {
         let continuation: CheckedContinuation<Event, any Error>
     }
 
-    private struct Answer: Decodable {
+    private struct Response: Decodable {
         let id: Int?
         let type: String
         let error: String?
@@ -59,7 +59,7 @@ actor BiDiSession {
     private var commands: [Int: (name: String, continuation: CheckedContinuation<Data, any Error>)] = [:]
     private var watches: [Int: Watch] = [:]
     private var hasEnded = false
-    /// All that the browser told so far.
+    /// All events that the browser has reported so far.
     private(set) var events: [Event] = []
 
     static let patience = Duration.seconds(20)
@@ -81,7 +81,7 @@ actor BiDiSession {
         await socket.close()
     }
 
-    /// Has the browser do something, and returns what it answers.
+    /// Has the browser do something, and returns its response.
     @discardableResult
     func command<Result: Decodable>(
         _ method: String, _ parameters: [String: any Sendable] = [:], as: Result.Type = Nothing.self
@@ -106,7 +106,7 @@ actor BiDiSession {
         next += 1
         let id = next
         let expiry = expiry(patience) { session in
-            let failure = SetupFailure("The browser did not tell what was awaited. It told: \(await session.said)")
+            let failure = SetupFailure("The browser did not report the awaited event, but: \(await session.said)")
             await session.watched(id)?.resume(throwing: failure)
         }
         defer { expiry.cancel() }
@@ -126,7 +126,7 @@ actor BiDiSession {
         next += 1
         let id = next
         let expiry = expiry(Self.patience) {
-            await $0.commanded(id)?.resume(throwing: SetupFailure("\(method) was not answered."))
+            await $0.commanded(id)?.resume(throwing: SetupFailure("\(method) got no response."))
         }
         defer { expiry.cancel() }
         let message = #"{"id":\#(id),"method":"\#(method)","params":\#(parameters)}"#
@@ -157,7 +157,7 @@ actor BiDiSession {
     }
 
     private func receive(_ message: Data) {
-        guard let response = try? JSONDecoder().decode(Answer.self, from: message) else { return }
+        guard let response = try? JSONDecoder().decode(Response.self, from: message) else { return }
         if let id = response.id, let (name, continuation) = commands.removeValue(forKey: id) {
             if response.type == "success" { return continuation.resume(returning: message) }
             let refusal = Refusal(command: name, error: response.error ?? "", message: response.message ?? "")

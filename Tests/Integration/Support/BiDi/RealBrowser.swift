@@ -94,7 +94,7 @@ final class RealBrowser: Sendable {
         return result
     }
 
-    /// What shares its cookies.
+    /// A window whose tabs share their cookies.
     struct Window {
         let browser: RealBrowser
         let id: String

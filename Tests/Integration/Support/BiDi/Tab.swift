@@ -1,11 +1,11 @@
 import Foundation
 
-/// A tab of a real browser, and what a user does with it.
+/// A tab of a real browser, and a user's actions in it.
 struct Tab: Sendable {
     let session: BiDiSession
     let id: String
 
-    /// What the user sees.
+    /// The visible page.
     struct Page: Decodable, Sendable {
         let url: String
         let language: String
@@ -55,7 +55,7 @@ struct Tab: Sendable {
             guard ContinuousClock.now < deadline else {
                 throw SetupFailure("Expected “\(expected)”, found \(page.map { "\($0)" } ?? "no page")")
             }
-            // A page that is being left cannot be asked. The next one tells when it is there; one that the browser has
+            // A page that is being left cannot be asked. The next one reports its load; one that the browser has
             // kept and shows again does not, nor one that changes itself.
             _ = try? await session.event(after: before, within: .milliseconds(500)) { [id] event in
                 event.tab == id && event.method == "browsingContext.load"
@@ -105,7 +105,7 @@ struct Tab: Sendable {
         try await session.command("input.performActions", ["context": id, "actions": actions])
     }
 
-    // MARK: The look
+    // MARK: Appearance
 
     /// The value of an expression, which the browser's own tools may ask for where pages may run no scripts.
     func evaluate<Value: Decodable>(_ expression: String, as: Value.Type = Value.self) async throws -> Value {
@@ -147,7 +147,7 @@ struct Tab: Sendable {
     /// Where the one-time URL has sent this tab.
     var authorizationURL: String { get async throws { try await request { $0.contains("redirect_uri=") } } }
 
-    /// Has the browser stop before it asks for this path, in this tab; returns what lets it go on.
+    /// Has the browser stop before it requests this path, in this tab. The returned value continues it.
     func stop(before path: String, of url: String, _ body: () async throws -> Void) async throws -> Stopped {
         let port = URLComponents(string: url)?.port ?? 80
         let pattern = ["type": "pattern", "hostname": "127.0.0.1", "port": "\(port)", "pathname": path]

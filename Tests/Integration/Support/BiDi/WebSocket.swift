@@ -6,7 +6,7 @@ import NIOWebSocket
 /// A WebSocket (RFC 6455) to a port of this machine, for text messages.
 struct WebSocket: Sendable {
     private let channel: any Channel
-    /// What comes in; it ends when the connection does.
+    /// The received messages; the sequence ends when the connection does.
     let messages: AsyncStream<String>
 
     init(port: Int, path: String) async throws {
@@ -22,7 +22,7 @@ struct WebSocket: Sendable {
             .get()
     }
 
-    /// Sends the handshake, and adds the handlers of messages once it is answered.
+    /// Sends the handshake, and adds the handlers of messages once its response is there.
     private static func upgrade(
         _ channel: any Channel, host: String, path: String, _ message: AsyncStream<String>.Continuation
     ) throws -> EventLoopFuture<any Channel> {
@@ -56,7 +56,7 @@ struct WebSocket: Sendable {
     func close() async { try? await channel.close().get() }
 }
 
-/// Hands texts on, and answers pings (RFC 6455 §5.5.2).
+/// Hands texts on, and responds to pings (RFC 6455 §5.5.2).
 private final class MessageReader: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
