@@ -36,8 +36,8 @@ extension AuthState {
 
     /// Signs the user out of this app: revokes the tokens (RFC 7009), ends the session and removes it from the store.
     ///
-    /// No later response brings the session back, here or in another process. A newer session in the store stays. The
-    /// session in the browser stays too: `SignOut` in AppAuth ends it.
+    /// The session ends only after the revocations. No later response brings it back, here or in another process. A
+    /// newer session in the store stays. The session in the browser stays too: `SignOut` in AppAuth ends it.
     ///
     /// - Parameter revokingTokens: Whether to revoke the tokens. If false, nothing is sent unless a refresh is running.
     /// - Returns: One entry for each token that was to be revoked, with the error if its revocation failed; none if the

@@ -5,7 +5,8 @@ internal import JOSE
 /// A note about a refresh token, stored before the token is sent. It is removed with a response that shows what became of the
 /// token: a 5xx, for example, does not.
 ///
-/// If the response never comes, the token may have been used up. The note then explains why the provider refuses it.
+/// If the response never comes, the token may have been used up. It is sent again all the same: the note only explains why
+/// the provider then refuses it.
 package struct PendingRefresh: Sendable, Hashable {
     /// The hash of the token.
     package let fingerprint: String
