@@ -20,6 +20,7 @@ struct App: Sendable {
     }
 
     private static let name = "7Pass sample"
+    private static let pages = CompletionPages(appName: name, inTerminal: true)
 
     /// The redirect to a scheme of the app's own, for sign-in and sign-out.
     private func privateUse() throws -> PrivateUseRedirect? {
@@ -29,7 +30,7 @@ struct App: Sendable {
     /// Signs in, or restores the stored session.
     private func signIn() async throws -> AuthState {
         var signIn = try SignIn(configuration, appName: Self.name)
-        signIn.browser = browser
+        (signIn.browser, signIn.pages) = (browser, Self.pages)
         signIn.redirect.privateUse = try privateUse()
         signIn.observe = { event in
             if case .authorization(let url) = event { tell("Signing in with the browser. If none opens: \(url)") }
@@ -95,7 +96,7 @@ struct App: Sendable {
     /// Revokes and deletes the tokens, and ends the session in the browser.
     private func logout(_ state: AuthState) async throws {
         var signOut = SignOut(appName: Self.name)
-        (signOut.browser, signOut.timeout) = (browser, logoutLimit)
+        (signOut.browser, signOut.pages, signOut.timeout) = (browser, Self.pages, logoutLimit)
         // 7Pass accepts only registered URIs. On loopback, the default is that of the sign-in.
         if let redirect = try privateUse() { signOut.postLogoutRedirect = .privateUse(redirect) }
         let countdown = Countdown(logoutLimit)
