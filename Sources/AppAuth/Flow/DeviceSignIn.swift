@@ -80,7 +80,7 @@ public struct DeviceSignIn: Sendable {
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, and those of every
     ///   stage up to `store`; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
-        try await store.attempt { try await store.prepare() }
+        try await store.convertingErrors { try await store.prepare() }
         let client = try await client()
         let request = try DeviceAuthorizationRequest(
             client: client, scope: client.provider.scope(scope) { observe(.scopesLeftOut($0)) },

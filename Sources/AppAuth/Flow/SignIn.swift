@@ -153,7 +153,7 @@ public struct SignIn: Sendable {
 
     /// Returns the stored session, or nil if it cannot be used.
     package func restore(store: any TokenStore) async throws -> AuthState? {
-        guard var record = try await store.attempt({ try await store.load() }), record.client.id == clientID,
+        guard var record = try await store.convertingErrors({ try await store.load() }), record.client.id == clientID,
             record.client.provider.issuer == issuer, canGoOn(record)
         else { return nil }
         try record.refuseToMove(at: store.location)
@@ -182,7 +182,7 @@ public struct SignIn: Sendable {
     /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
     ///   `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
-        try await store.attempt { try await store.prepare() }
+        try await store.convertingErrors { try await store.prepare() }
         let client = try await client()
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)

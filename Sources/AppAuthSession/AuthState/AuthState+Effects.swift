@@ -49,7 +49,7 @@ extension AuthState {
 
     private func execute(_ effect: SessionMachine.Effect) {
         switch effect {
-        case .call(let call): Task { take(.storeReturned(await store.execute(call, environment))) }
+        case .call(let call): Task { take(.storeReturned(await store.serve(call, environment))) }
         case .lock(let id, let expectsSession): acquireLock(id, expectsSession: expectsSession)
         case .unlock(let id):
             locks.removeValue(forKey: id)?.release()
@@ -93,7 +93,9 @@ extension AuthState {
     private func acquireLock(_ id: SessionMachine.ID, expectsSession: Bool) {
         locking[id] = Task { [store] in
             do {
-                let lock = try await store.attempt(expectsSession: expectsSession) { try await store.refreshLock() }
+                let lock = try await store.convertingErrors(expectsSession: expectsSession) {
+                    try await store.refreshLock()
+                }
                 // The lock came too late.
                 guard locking.removeValue(forKey: id) != nil else { return lock.release() }
                 locks[id] = lock
@@ -118,13 +120,13 @@ extension AuthState {
 
 extension TokenStore {
     /// Reads or changes the stored session.
-    fileprivate func execute(
+    fileprivate func serve(
         _ call: SessionMachine.StoreCall, _ environment: Environment
     ) async -> Result<SessionMachine.StoreResult, any Error> {
         do {
             return .success(
                 try await TokenStoreCall.$isUnattended.withValue(call.isUnattended) {
-                    try await attempt(expectsSession: call.expectsSession) {
+                    try await convertingErrors(expectsSession: call.expectsSession) {
                         switch call.work {
                         case .load: .loaded(try await load())
                         case .update(let event, let known, let time):

@@ -83,7 +83,7 @@ extension AuthState {
         registering = flight
         do { return try await flight.run { [self] in try await finish(id, work) } } catch {
             // The caller was cancelled before the work began.
-            if flight.running == nil { take(.end(id)) }
+            if flight.running == nil { take(.workDone(id)) }
             throw error
         }
     }
@@ -92,7 +92,7 @@ extension AuthState {
         _ id: SessionMachine.ID,
         _ work: @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        defer { take(.end(id)) }
+        defer { take(.workDone(id)) }
         guard let registration = record.client.registration else {
             throw AuthError(
                 .invalidConfiguration, .registration,

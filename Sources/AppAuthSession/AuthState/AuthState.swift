@@ -51,7 +51,7 @@ public actor AuthState {
     ///   the session is being moved, and ``AuthError/Code/invalidConfiguration`` if the session belongs to another
     ///   client or another issuer.
     public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
-        guard var record = try await store.attempt({ try await store.load() }) else { return nil }
+        guard var record = try await store.convertingErrors({ try await store.load() }) else { return nil }
         try record.refuseToMove(at: store.location)
         if let client {
             guard client.id.isExactly(record.client.id), client.provider.issuer == record.client.provider.issuer else {

@@ -3,7 +3,7 @@ internal import AppAuthProtocol
 /// The phases of an operation, from a caller's request to its token.
 extension SessionMachine {
     mutating func begin(_ id: ID, _ purpose: Purpose) {
-        var operation = Operation(id: id, purpose: purpose, phase: .reading, patience: patience.limit)
+        var operation = Operation(id: id, purpose: purpose, phase: .reading, timeLeft: patience.limit)
         switch purpose {
         case .token:
             operations[id] = operation
@@ -69,7 +69,7 @@ extension SessionMachine {
     mutating func loaded(_ id: ID, _ result: Result<AuthStateRecord?, any Error>) {
         guard let operation = operations[id] else { return }
         switch operation.purpose {
-        case .token(let need): loaded(operation, need, result)
+        case .token(let need): loadedForToken(operation, need, result)
         case .registration:
             do {
                 try adoptForChange(result.get())
@@ -80,7 +80,7 @@ extension SessionMachine {
         }
     }
 
-    private mutating func loaded(
+    private mutating func loadedForToken(
         _ operation: Operation, _ need: SessionRules.TokenRequirement, _ result: Result<AuthStateRecord?, any Error>
     ) {
         let (id, isPolling) = (operation.id, operation.isPolling)
@@ -97,7 +97,7 @@ extension SessionMachine {
         }
         var copy = record
         let decision = rules(
-            isPolling ? .tokenNeeded(need, .waiting) : .tokenNeeded(need, .unlocked), &copy, knowledge, now, nil)
+            isPolling ? .tokenNeeded(need, .waiting) : .tokenNeeded(need, .unlocked), &copy, knownNow, now, nil)
         if let record { adopt(record) }
         guard case .waitForLock = decision.action else { return conclude(id, decision) }
         if isPolling { return keepWaiting(id) }
@@ -118,6 +118,8 @@ extension SessionMachine {
     mutating func advanceQueue() {
         guard let first = queue.first, case .queued? = operations[first]?.phase else { return }
         operations[first]?.phase = .awaitingSave
+        // A read in progress does not matter: the unsaved change is newer. Since the operation no longer polls, the read
+        // is ignored when it returns, and the save may prompt the user.
         if unsaved != nil, isPolling(first) { keepWaiting(first) }
         proceed(first)
     }
@@ -125,8 +127,8 @@ extension SessionMachine {
     /// Handles the end of a pause. The holder of the lock may be stopped, or may have stored new tokens.
     mutating func waited(_ id: ID) {
         guard let operation = operations[id], operation.phase.isWaiting else { return }
-        let left = operation.patience - min(patience.pause, operation.patience)
-        operations[id]?.patience = left
+        let left = operation.timeLeft - min(patience.pause, operation.timeLeft)
+        operations[id]?.timeLeft = left
         guard left > .zero else { return effects.append(.lockTimedOut(id)) }
         switch (operation.purpose, operation.phase) {
         case (.token, .queued), (.token, .locking):
@@ -139,7 +141,7 @@ extension SessionMachine {
     mutating func keepWaiting(_ id: ID) {
         guard let operation = operations[id], operation.phase.isWaiting else { return }
         operations[id]?.isPolling = false
-        effects.append(.wait(id, min(patience.pause, operation.patience)))
+        effects.append(.wait(id, min(patience.pause, operation.timeLeft)))
     }
 
     mutating func locked(_ id: ID, _ error: (any Error)?) {
@@ -163,7 +165,7 @@ extension SessionMachine {
 
     // MARK: - With the lock
 
-    private mutating func mark(_ id: ID) {
+    mutating func mark(_ id: ID) {
         guard case .token(let need)? = operations[id]?.purpose else { return }
         operations[id]?.phase = .marking
         update(id, .tokenNeeded(need, .held))
@@ -173,22 +175,21 @@ extension SessionMachine {
         calls.append(Call(operation: id, work: .update(event, at: nil)))
     }
 
-    private mutating func store(_ id: ID, _ event: SessionRules.Event, hasStoredRefreshToken: Bool) {
-        operations[id]?.phase = .storing(hasStoredRefreshToken: hasStoredRefreshToken)
+    private mutating func store(_ id: ID, _ event: SessionRules.Event, mayLoseRefreshToken: Bool) {
+        operations[id]?.phase = .storing(mayLoseRefreshToken: mayLoseRefreshToken)
         update(id, event)
     }
 
     mutating func responded(_ id: ID, _ result: Result<TokenResponse, AuthError>, _ jitter: Double) {
         guard case .sending(let attempt)? = operations[id]?.phase else { return }
         switch result {
-        case .failure(let error): store(id, .failed(attempt, error, jitter: jitter), hasStoredRefreshToken: false)
+        case .failure(let error): store(id, .failed(attempt, error, jitter: jitter), mayLoseRefreshToken: true)
         // OpenID Connect Core §12.2: if the session has no ID token, one in the response is not used.
         case .success(let response) where response.idToken == nil || record.idToken == nil:
             store(
-                id, .verified(attempt, response, .verified(nil, keys: nil), jitter: jitter),
-                hasStoredRefreshToken: false)
+                id, .completed(attempt, response, idToken: .absent, jitter: jitter), mayLoseRefreshToken: true)
         case .success(let response) where response.refreshToken == nil:
-            verify(id, attempt, response, hasStoredRefreshToken: true)
+            beginVerifying(id, attempt, response, mayLoseRefreshToken: false)
         case .success(let response):
             // The verification may take minutes to fetch metadata and keys. If the process dies meanwhile, the only
             // valid refresh token must not be lost with it.
@@ -197,32 +198,34 @@ extension SessionMachine {
         }
     }
 
-    private mutating func verify(
-        _ id: ID, _ attempt: SessionRules.Attempt, _ response: TokenResponse, hasStoredRefreshToken: Bool
+    private mutating func beginVerifying(
+        _ id: ID, _ attempt: SessionRules.Attempt, _ response: TokenResponse, mayLoseRefreshToken: Bool
     ) {
-        operations[id]?.phase = .verifying(attempt, response, hasStoredRefreshToken: hasStoredRefreshToken)
+        operations[id]?.phase = .verifying(attempt, response, mayLoseRefreshToken: mayLoseRefreshToken)
         effects.append(.verify(id, response))
     }
 
     mutating func verified(_ id: ID, _ outcome: SessionRules.IDTokenOutcome, _ jitter: Double) {
-        guard case .verifying(let attempt, let response, let hasStoredRefreshToken)? = operations[id]?.phase else {
+        guard case .verifying(let attempt, let response, let mayLoseRefreshToken)? = operations[id]?.phase else {
             return
         }
-        store(id, .verified(attempt, response, outcome, jitter: jitter), hasStoredRefreshToken: hasStoredRefreshToken)
+        store(
+            id, .completed(attempt, response, idToken: outcome, jitter: jitter),
+            mayLoseRefreshToken: mayLoseRefreshToken)
     }
 
     mutating func registered(_ id: ID, _ client: Client) {
         guard case .working? = operations[id]?.phase else { return }
         // No earlier read is newer than this.
         record.client = client
-        store(id, .registered(client), hasStoredRefreshToken: true)
+        store(id, .registered(client), mayLoseRefreshToken: false)
     }
 
     // MARK: - Results of the store
 
     mutating func updated(_ id: ID, _ call: Call, _ decision: SessionRules.Decision) {
         guard let operation = operations[id], case .update(let event, _) = call.work else { return }
-        let decision = unlessSignedOut(decision, event, call.known ?? knowledge)
+        let decision = unlessSignedOut(decision, event, call.knownAtCall ?? knownNow)
         if case .registration = operation.purpose { return finish(id, .success(.done), keepsLock: true) }
         switch (decision.action, operation.phase) {
         case (.send(let attempt), _):
@@ -230,19 +233,18 @@ extension SessionMachine {
             effects.append(.send(id, attempt))
         case (.decideAgain, _): mark(id)
         case (.done, .storingRefreshToken(let attempt, let response)):
-            verify(id, attempt, response, hasStoredRefreshToken: true)
+            beginVerifying(id, attempt, response, mayLoseRefreshToken: false)
         default: conclude(id, decision)
         }
     }
 
     mutating func notUpdated(_ id: ID, _ call: Call, _ error: any Error) {
-        guard let operation = operations[id], case .update(let event, _) = call.work, let known = call.known else {
-            return
-        }
+        guard let operation = operations[id], case .update(let event, _) = call.work, let known = call.knownAtCall
+        else { return }
         switch operation.phase {
         // The write after the verification includes the refresh token.
         case .storingRefreshToken(let attempt, let response):
-            verify(id, attempt, response, hasStoredRefreshToken: false)
+            beginVerifying(id, attempt, response, mayLoseRefreshToken: true)
         case .storing(_, let inMemory?):
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             conclude(id, unlessSignedOut(inMemory, event, known))
@@ -257,104 +259,5 @@ extension SessionMachine {
         case .storing: rejected(id, event, known, error)
         default: fail(id, error)
         }
-    }
-
-    /// Handles a result that the store has rejected: keeps it in memory, together with the lock.
-    private mutating func rejected(
-        _ id: ID, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ error: any Error
-    ) {
-        var memory: AuthStateRecord? = record
-        let decision = rules(event, &memory, knowledge, now, nil)
-        // The session was signed out meanwhile: drop the response.
-        guard record.end == nil, let memory else { return conclude(id, decision) }
-        if decision.isToDecideAgain { return mark(id) }
-        // Whether the session ends depends on what the store has: the same user may have signed in again.
-        guard memory.end == nil else {
-            setUnsaved(event, known: known, at: now, lock: id)
-            return failToSave(id, error)
-        }
-        record = memory
-        // The store already has the refresh token. The rest may be lost: new tokens can be fetched again, and the record
-        // of a failure is only a pause.
-        if known.wasStored, known.record.refreshToken == memory.refreshToken {
-            guard decision.isRenewal else { return conclude(id, decision) }
-            if case .handOut = decision.action {
-                operations[id]?.phase = .storing(hasStoredRefreshToken: true, inMemory: decision)
-                calls.append(Call(operation: id, work: .update(event, at: now), known: known))
-                return
-            }
-        }
-        setUnsaved(event, known: known, at: now, lock: id)
-        // Do not report a new refresh token before the store has it.
-        guard case .fail = decision.action, !decision.isRenewal else { return failToSave(id, error) }
-        retryLater()
-        conclude(id, decision)
-    }
-
-    private mutating func failToSave(_ id: ID, _ error: any Error) {
-        retryLater()
-        if let error = error as? AuthError { publish(.storeFailed(error)) }
-        fail(id, error)
-    }
-
-    // MARK: - The end of an operation
-
-    /// Ends an operation with a decision.
-    mutating func conclude(_ id: ID, _ decision: SessionRules.Decision) {
-        guard case .token(let need)? = operations[id]?.purpose else { return }
-        remove(id)
-        report(decision)
-        let result: Result<Outcome, any Error> =
-            switch decision.action {
-            case .handOut(let token): .success(.token(token))
-            case .fail(let error): orToken(error, need)
-            case .waitForLock, .send, .decideAgain, .done:
-                .failure(SessionRules.signInRequired("it changed during the refresh"))
-            }
-        let tokens = tokensToRevoke(after: decision)
-        effects.append(tokens.isEmpty ? .finish(id, result) : .revoke(tokens, then: [.finish(id, result)]))
-    }
-
-    mutating func fail(_ id: ID, _ error: any Error) {
-        guard case .token(let need)? = operations[id]?.purpose else { return finish(id, .failure(error)) }
-        remove(id)
-        effects.append(.finish(id, orToken(error, need)))
-    }
-
-    /// Returns the current token instead of an error if the refresh was early and the store failed before anything was
-    /// sent: the token is still valid.
-    private mutating func orToken(
-        _ error: any Error, _ need: SessionRules.TokenRequirement
-    ) -> Result<Outcome, any Error> {
-        guard let error = error as? AuthError, error.code == .store, error.storeProblem != .moving, isOpen,
-            let token = record.token(for: need.parameters), need.putsUpWith(token, at: now)
-        else { return .failure(error) }
-        publish(.refreshFailed(error))
-        return .success(.token(token))
-    }
-
-    /// Reports the result of an operation to its caller.
-    ///
-    /// - Parameter keepsLock: Whether the caller goes on under the lock.
-    mutating func finish(_ id: ID, _ result: Result<Outcome, any Error>, keepsLock: Bool = false) {
-        if keepsLock { operations[id]?.phase = .working } else { remove(id) }
-        effects.append(.finish(id, result))
-    }
-
-    /// Removes an operation and releases its lock, unless an unsaved change keeps the lock.
-    mutating func remove(_ id: ID) {
-        guard let operation = operations.removeValue(forKey: id) else { return }
-        drop(id)
-        guard let index = queue.firstIndex(of: id) else { return }
-        queue.remove(at: index)
-        if operation.phase.isWaiting { effects.append(.stopWaiting(id)) }
-        if unsaved?.lock != id, current?.unsaved?.lock != id { effects.append(.unlock(id)) }
-        advanceQueue()
-    }
-
-    /// Drops the calls that an operation has requested and no longer needs.
-    private mutating func drop(_ id: ID) {
-        savers.removeAll { $0 == id }
-        calls.removeAll { $0.operation == id }
     }
 }

@@ -1,6 +1,6 @@
 internal import AppAuthProtocol
 
-/// The synchronization of a session with its store, and the handling of changes that the store rejects.
+/// The synchronization of a session with its store.
 extension SessionMachine {
     // MARK: - One call at a time
 
@@ -11,15 +11,15 @@ extension SessionMachine {
             switch call.work {
             case .load: work = .load
             case .update(let event, let time):
-                let known = call.known ?? knowledge
-                call.known = known
+                let known = call.knownAtCall ?? knownNow
+                call.knownAtCall = known
                 work = .update(event, known: known, at: time)
             case .save:
                 guard let unsaved else {
                     savesEnded { machine, id in machine.proceed(id) }
                     continue
                 }
-                (call.known, call.unsaved) = (unsaved.known, unsaved)
+                (call.knownAtCall, call.unsaved) = (unsaved.known, unsaved)
                 work = .update(unsaved.event, known: unsaved.known, at: unsaved.time)
             }
             current = call
@@ -45,7 +45,7 @@ extension SessionMachine {
     }
 
     /// Adopts the stored session if it is this one or a later sign-in of the same user. A session that is being moved
-    /// is not adopted, and a session that has ended adopts nothing.
+    /// is not adopted, and a session that has ended adopts nothing. Publishes an end that the stored session has.
     mutating func adopt(_ stored: AuthStateRecord) {
         guard stored.id == record.id || stored.succeeds(record), stored.move == nil, record.end == nil else { return }
         let wasAuthorized = isAuthorized
@@ -98,144 +98,5 @@ extension SessionMachine {
         return token != older && token.received.isSince(older.received)
     }
 
-    /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.
-    func unlessSignedOut(
-        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ known: SessionRules.Knowledge
-    ) -> SessionRules.Decision {
-        guard let end = record.end else { return decision }
-        if case .ended? = decision.change { return decision }
-        var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
-        void.orphan = decision.orphan
-        // If the sign-out was known, the decision already considers whether another session is in the store. If it was
-        // not, the tokens would have been used, unless a later sign-in has replaced the session.
-        if known.record.end == nil, !decision.isToDecideAgain { void.orphan = event.response }
-        return void
-    }
-
-    // MARK: - Unsaved changes
-
-    /// Makes an operation wait until the unsaved change is stored.
-    mutating func save(for id: ID) {
-        if !savers.contains(id) { savers.append(id) }
-        requestSave(isUnattended: isPolling(id))
-    }
-
-    /// Requests one save for all operations that wait.
-    private mutating func requestSave(isUnattended: Bool) {
-        if current.map(\.isSave) ?? false { return }
-        if let queued = calls.firstIndex(where: \.isSave) {
-            calls[queued].isUnattended = calls[queued].isUnattended && isUnattended
-        } else {
-            calls.append(Call(operation: nil, work: .save, isUnattended: isUnattended))
-        }
-    }
-
-    private mutating func saved(_ call: Call, _ decision: SessionRules.Decision, _ stored: AuthStateRecord?) {
-        guard let mine = call.unsaved else { return }
-        if let stored { adopt(stored) }
-        var decision = decision
-        if case .signedOut = mine.event {} else { decision = unlessSignedOut(decision, mine.event, mine.known) }
-        // The session may have been signed out meanwhile.
-        if unsaved?.number == mine.number { situation = record.end == nil ? .stored : .ended }
-        if let lock = mine.lock { effects.append(.unlock(lock)) }
-        report(decision)
-        var tokens = tokensToRevoke(after: decision)
-        // A sign-out also revokes the tokens that only memory had, unless another sign-in has replaced the session;
-        // ``SessionRules`` gives the reason.
-        if case .signedOut = mine.event, !decision.isReplaced { tokens += rest(of: mine.known.record) }
-        if !tokens.isEmpty { effects.append(.revoke(tokens, then: [])) }
-        savesEnded { machine, id in machine.proceed(id) }
-        if unsaved == nil { retryPause = nil }
-    }
-
-    private mutating func notSaved(_ call: Call, _ error: any Error) {
-        guard let mine = call.unsaved else { return }
-        if let error = error as? AuthError { publish(.storeFailed(error)) }
-        let isLatest = unsaved?.number == mine.number
-        // A sign-out has left the lock to this write.
-        if !isLatest, let lock = mine.lock { effects.append(.unlock(lock)) }
-        if isLatest {
-            if isRetrying, let pause = retryPause {
-                isRetrying = false
-                retry(after: min(.seconds(60), pause * 2))
-            } else {
-                // The caller may have left, and would not know that the session is still stored.
-                retryLater()
-            }
-        }
-        savesEnded { machine, id in
-            let isPolling = machine.isPolling(id)
-            // Try again if the store rejected an older change, or if only the next call may prompt the user.
-            if !isLatest || call.isUnattended && !isPolling { return machine.proceed(id) }
-            if isPolling { machine.keepWaiting(id) } else { machine.fail(id, error) }
-        }
-    }
-
-    private mutating func savesEnded(_ goOn: (inout SessionMachine, ID) -> Void) {
-        let waiting = savers
-        savers = []
-        for id in waiting { goOn(&self, id) }
-        if unsaved == nil { isRetrying = false }
-        if isRetrying { requestSave(isUnattended: true) }
-    }
-
-    /// Retries the save from time to time without a caller. The lock keeps all others waiting, and the operation that
-    /// failed to save may have ended.
-    mutating func retryLater() { if retryPause == nil { retry(after: .seconds(1)) } }
-
-    private mutating func retry(after pause: Duration) {
-        retryPause = pause
-        retryNumber += 1
-        effects.append(.retry(retryNumber, after: pause))
-    }
-
-    mutating func retry(_ number: Int) {
-        guard number == retryNumber, retryPause != nil, unsaved != nil else { return }
-        isRetrying = true
-        requestSave(isUnattended: true)
-    }
-
-    // MARK: - The end
-
-    mutating func signOut(because reason: String) {
-        // The first sign-out knows the tokens.
-        if case .signedOut? = unsaved?.event { return }
-        let (known, wasAuthorized) = (knowledge, isAuthorized)
-        record.end(reason, at: now.wall)
-        if wasAuthorized, let end = record.end { publish(.ended(end)) }
-        // A write in progress keeps its lock until the store has responded: the token before it must not be sent.
-        if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
-            effects.append(.unlock(lock))
-        }
-        setUnsaved(.signedOut, known: known, at: nil, lock: nil)
-    }
-
-    /// Reports a decision to the observers of the session. If another process has ended the session, the record does
-    /// not note it: the store may only be away for a while.
-    mutating func report(_ decision: SessionRules.Decision) {
-        switch decision.change {
-        case .ended? where !isAuthorized: break
-        case .ended(let end)?:
-            situation = .missing
-            publish(.ended(end))
-        case let change?: publish(change)
-        case nil: break
-        }
-    }
-
     mutating func publish(_ change: SessionChange) { effects.append(.publish(change)) }
-
-    /// Returns the tokens to revoke: those that arrived after the end of the session, and, if the app has revoked the
-    /// session's tokens, those that a sign-out has removed and that arrived after that revocation.
-    mutating func tokensToRevoke(after decision: SessionRules.Decision) -> [RevocableToken] {
-        let orphans = decision.orphan.map { RevocableToken.tokens($0.refreshToken, $0.accessToken) } ?? []
-        return orphans + (decision.removed.map { rest(of: $0) } ?? [])
-    }
-
-    private mutating func rest(of removed: AuthStateRecord) -> [RevocableToken] {
-        guard !revoked.isEmpty else { return [] }
-        let tokens = removed.revocable.filter { !revoked.contains($0.value) }
-        revoked.formUnion(tokens.map(\.value))
-        return tokens
-    }
 }

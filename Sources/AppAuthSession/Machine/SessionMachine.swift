@@ -6,14 +6,12 @@ package import AppAuthProtocol
 /// same effects in virtual time. ``SessionRules`` decides what is stored and whether a response is accepted.
 ///
 /// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)``; one that changes
-/// the client's registration has one more when it has the lock, and ends with ``Input/end(_:)``. An operation that obtains a
-/// token passes through these phases. The store's result, the lock, the response or a timer leads from
-/// one to the next:
-///
-/// reading → queued → awaitingSave → locking → marking → sending → storingRefreshToken → verifying → storing
+/// the client's registration has one more when it has the lock, and ends with ``Input/workDone(_:)``. `Phase` lists the
+/// phases of an operation that obtains a token.
 ///
 /// The machine makes one store call at a time, in the order of the requests. So a session that was read is never older
-/// than the one in memory, and what was requested after a sign-out finds the session removed from the store.
+/// than the one in memory. What a refresh requests after a sign-out has no effect, because the record that comes with the
+/// call has an end.
 package struct SessionMachine {
     package typealias ID = Int
 
@@ -48,7 +46,7 @@ package struct SessionMachine {
     package enum Purpose {
         case token(SessionRules.TokenRequirement)
         /// The refresh lock and the stored session, for a change of the client's registration. The lock is held until
-        /// ``Input/end(_:)``.
+        /// ``Input/workDone(_:)``.
         case registration
         /// The end of the session, in memory and in the store.
         case signOut(reason: String)
@@ -76,8 +74,8 @@ package struct SessionMachine {
         case verified(ID, SessionRules.IDTokenOutcome, jitter: Double)
         /// The provider has changed the client's registration and invalidated the previous registration access token.
         case registered(ID, Client)
-        /// An operation no longer needs its lock.
-        case end(ID)
+        /// The work under the lock of a ``Purpose/registration`` is done.
+        case workDone(ID)
         /// The client has newer metadata in this process.
         case changed(Client)
         /// The app has asked the provider to revoke these tokens.
@@ -101,10 +99,10 @@ package struct SessionMachine {
         case retry(Int, after: Duration)
         /// Sends the refresh token or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
         case send(ID, SessionRules.Attempt)
-        /// Verifies the ID token of a response.
+        /// Verifies the ID token of a response. It may send ``Input/changed(_:)`` before its result.
         case verify(ID, TokenResponse)
         case publish(SessionChange)
-        /// Revokes tokens that will not be used, after all earlier revocations, then executes the remaining effects.
+        /// Revokes tokens that will not be used, if any, after all earlier revocations. Then executes the remaining effects.
         case revoke([RevocableToken], then: [Effect])
         case finish(ID, Result<Outcome, any Error>)
     }
@@ -168,7 +166,7 @@ package struct SessionMachine {
     var retryNumber = 0
     /// The tokens that the app has asked the provider to revoke.
     var revoked: Set<Secret> = []
-    private var unsavedNumber = 0
+    var unsavedNumber = 0
 
     package init(
         record: AuthStateRecord, wasStored: Bool, location: String, patience: LockPatience, now: Timestamp,
@@ -194,7 +192,7 @@ package struct SessionMachine {
         case .responded(let id, let result, let jitter): responded(id, result, jitter)
         case .verified(let id, let outcome, let jitter): verified(id, outcome, jitter)
         case .registered(let id, let client): registered(id, client)
-        case .end(let id): remove(id)
+        case .workDone(let id): remove(id)
         case .changed(let client): record.change(client)
         case .revoked(let tokens): revoked.formUnion(tokens)
         }
@@ -213,7 +211,8 @@ package struct SessionMachine {
         }
     }
 
-    var knowledge: SessionRules.Knowledge { SessionRules.Knowledge(record: record, wasStored: wasStored) }
+    /// What this process knows now. `Call.knownAtCall` is what it knew when the call was made.
+    var knownNow: SessionRules.Knowledge { SessionRules.Knowledge(record: record, wasStored: wasStored) }
 
     var unsaved: Unsaved? { if case .unsaved(let unsaved) = situation { unsaved } else { nil } }
 
@@ -242,84 +241,4 @@ package struct SessionMachine {
 
     /// Whether the store is being asked to accept the unsaved change.
     var isSaving: Bool { current?.isSave ?? false }
-
-    mutating func setUnsaved(
-        _ event: SessionRules.Event, known: SessionRules.Knowledge, at time: Timestamp?, lock: ID?
-    ) {
-        unsavedNumber += 1
-        situation = .unsaved(Unsaved(number: unsavedNumber, event: event, known: known, time: time, lock: lock))
-    }
-}
-
-extension SessionMachine {
-    /// An operation that a caller has begun.
-    struct Operation {
-        let id: ID
-        var purpose: Purpose
-        var phase: Phase
-        /// How much longer the operation waits for the lock.
-        var patience: Duration
-        /// Whether the operation reads the store while it waits for the lock. Such a read never prompts the user.
-        var isPolling = false
-    }
-
-    enum Phase {
-        /// Reads the store, without the lock.
-        case reading
-        /// Waits for earlier operations of this process.
-        case queued
-        /// Waits until the unsaved change is stored, since that change has the lock.
-        case awaitingSave
-        /// Waits for the store's lock.
-        case locking
-        /// Records in the store that the refresh token is about to be sent.
-        case marking
-        case sending(SessionRules.Attempt)
-        /// Stores the rotated refresh token. The ID token is not verified yet, and no token is handed out before that.
-        case storingRefreshToken(SessionRules.Attempt, TokenResponse)
-        case verifying(SessionRules.Attempt, TokenResponse, hasStoredRefreshToken: Bool)
-        /// Stores the result. `inMemory` is the decision about the session in memory, once the store has rejected the result.
-        case storing(hasStoredRefreshToken: Bool, inMemory: SessionRules.Decision? = nil)
-        /// The caller works under the lock.
-        case working
-
-        /// Whether the operation waits for the lock.
-        var isWaiting: Bool {
-            switch self {
-            case .queued, .awaitingSave, .locking: true
-            default: false
-            }
-        }
-
-        /// Whether a refresh token may be at the provider while its successor is not stored.
-        var isExposed: Bool {
-            switch self {
-            case .marking, .sending, .storingRefreshToken: true
-            case .verifying(_, _, let hasStoredRefreshToken), .storing(let hasStoredRefreshToken, _):
-                !hasStoredRefreshToken
-            case .reading, .queued, .awaitingSave, .locking, .working: false
-            }
-        }
-    }
-
-    /// A requested store call.
-    struct Call {
-        enum Work {
-            case load
-            case update(SessionRules.Event, at: Timestamp?)
-            /// Stores the change that is unsaved when the call is made.
-            case save
-        }
-
-        /// Nil for ``Work/save``, which several operations may wait for.
-        let operation: ID?
-        let work: Work
-        var isUnattended = false
-        /// What this process knew when the call was made.
-        var known: SessionRules.Knowledge?
-        /// The change that ``Work/save`` stores.
-        var unsaved: Unsaved?
-
-        var isSave: Bool { if case .save = work { true } else { false } }
-    }
 }

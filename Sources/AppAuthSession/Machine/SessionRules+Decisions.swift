@@ -40,7 +40,7 @@ extension SessionRules {
             switch event {
             case .tokenNeeded(let need, let lock): token(for: need, lock, &record, known, now)
             case .received(_, let response): receive(response, &record)
-            case .verified(let attempt, let response, let outcome, let jitter):
+            case .completed(let attempt, let response, let outcome, let jitter):
                 accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
             case .failed(let attempt, let error, let jitter):
                 fail(attempt, error, jitter, &record, now, occurrence ?? now)

@@ -70,12 +70,15 @@ package enum SessionRules {
 
     /// The result of verifying the ID token of a response.
     package enum IDTokenOutcome: Sendable {
-        /// The ID token is verified, or the response has none.
+        /// The ID token is verified; nil for ``absent``.
         case verified(IDToken?, keys: KeySetCache.Entry?)
         /// The ID token could not be verified, for a reason that may go away.
         case unverifiable(AuthError)
         /// The ID token is not this session's.
         case refused(AuthError)
+
+        /// The response has no ID token, or the session has none to compare it with.
+        package static let absent = IDTokenOutcome.verified(nil, keys: nil)
     }
 
     package enum Event: Sendable {
@@ -83,9 +86,9 @@ package enum SessionRules {
         case tokenNeeded(TokenRequirement, LockPhase)
         /// The provider has responded. Its refresh token is the valid one; the rest is not verified yet.
         case received(Attempt, TokenResponse)
-        /// The response is verified, or its verification has failed. The jitter, 0 to 1, is for the pause if the
+        /// The response is complete, with the outcome of its ID token. The jitter, 0 to 1, is for the pause if the
         /// response is unusable.
-        case verified(Attempt, TokenResponse, IDTokenOutcome, jitter: Double)
+        case completed(Attempt, TokenResponse, idToken: IDTokenOutcome, jitter: Double)
         /// There was an error, or no response.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
@@ -138,6 +141,9 @@ package enum SessionRules {
         /// Whether the decision reports new tokens.
         var isRenewal: Bool { if case .renewed? = change { true } else { false } }
 
+        /// Whether the decision returns a token to the caller.
+        var isHandOut: Bool { if case .handOut = action { true } else { false } }
+
         /// Whether the store has a later sign-in of the same user, or a newer refresh token.
         var isToDecideAgain: Bool { if case .decideAgain = action { true } else { false } }
     }
@@ -149,7 +155,7 @@ extension SessionRules.Event {
     /// The attempt whose result is known.
     package var attempt: SessionRules.Attempt? {
         switch self {
-        case .received(let attempt, _), .verified(let attempt, _, _, _), .failed(let attempt, _, _): attempt
+        case .received(let attempt, _), .completed(let attempt, _, _, _), .failed(let attempt, _, _): attempt
         case .tokenNeeded, .signedOut, .registered: nil
         }
     }
@@ -157,7 +163,7 @@ extension SessionRules.Event {
     /// The response that brought tokens.
     package var response: TokenResponse? {
         switch self {
-        case .received(_, let response), .verified(_, let response, _, _): response
+        case .received(_, let response), .completed(_, let response, _, _): response
         case .tokenNeeded, .failed, .signedOut, .registered: nil
         }
     }

@@ -24,9 +24,10 @@ extension AuthState {
     public static func restoreOrPresent(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {
-        guard let record = try await store.attempt({ try await store.load() }), record.client.id.isExactly(client.id),
-            record.client.provider.issuer == client.provider.issuer, record.isUsable(at: environment.now()),
-            record.grant == (grant.isRepeatable ? grant : nil), client.dpop == nil || record.proofKey != nil,
+        guard let record = try await store.convertingErrors({ try await store.load() }),
+            record.client.id.isExactly(client.id), record.client.provider.issuer == client.provider.issuer,
+            record.isUsable(at: environment.now()), record.grant == (grant.isRepeatable ? grant : nil),
+            client.dpop == nil || record.proofKey != nil,
             let state = try await AuthState(restoring: store, as: client, environment: environment)
         else { return try await present(grant, as: client, store: store, environment: environment) }
         return state

@@ -46,7 +46,7 @@ extension TokenStore {
     func refreshLock(until end: SuspendingClock.Instant, _ limit: Duration) async throws -> RefreshLock {
         try await withThrowingTaskGroup(of: RefreshLock.self) { group in
             defer { group.cancelAll() }
-            group.addTask { try await attempt { try await refreshLock() } }
+            group.addTask { try await convertingErrors { try await refreshLock() } }
             group.addTask {
                 try await Task.sleep(until: end, clock: .suspending)
                 throw await lockIsHeld(for: limit)

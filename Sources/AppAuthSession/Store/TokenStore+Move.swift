@@ -36,7 +36,7 @@ extension TokenStore {
             case .load(let side, let expectsSession):
                 let store = store(side)
                 effect = try move.next(
-                    .loaded(await store.attempt(expectsSession: expectsSession) { try await store.load() }))
+                    .loaded(await store.convertingErrors(expectsSession: expectsSession) { try await store.load() }))
             case .lock(let side):
                 locks.append(try await store(side).refreshLock(until: end, limit))
                 effect = try move.next(.locked)
@@ -44,7 +44,7 @@ extension TokenStore {
                 let store = store(side)
                 effect = try move.next(
                     .changed(
-                        await store.attempt(expectsSession: expectsSession) {
+                        await store.convertingErrors(expectsSession: expectsSession) {
                             try await store.update { try change.apply(to: &$0) }
                         }))
             case .end(let hasMoved): return hasMoved

@@ -86,7 +86,7 @@ extension TokenStore {
     /// Runs an operation of an app's store and converts its errors into ``AuthError``.
     ///
     /// - Parameter expectsSession: See ``TokenStoreCall/expectsSession``.
-    package func attempt<Value: Sendable>(
+    package func convertingErrors<Value: Sendable>(
         expectsSession: Bool = false, _ operation: @Sendable () async throws -> Value
     ) async throws -> Value {
         let expectsSession = expectsSession || TokenStoreCall.expectsSession
@@ -101,10 +101,11 @@ extension TokenStore {
         }
     }
 
-    /// Replaces any stored session with a new one, and returns the replaced one.
+    /// Replaces any stored session with a new one, and returns the replaced one. It takes no refresh lock, because the user
+    /// must not wait for its holder: a refresh of the replaced session finds the new one when it stores its result.
     @discardableResult
     package func replace(with record: AuthStateRecord) async throws -> AuthStateRecord? {
-        try await attempt {
+        try await convertingErrors {
             try await update { stored in
                 defer { stored = record }
                 return stored

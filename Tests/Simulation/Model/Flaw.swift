@@ -88,7 +88,7 @@ extension SessionRules.Event {
     fileprivate var need: SessionRules.TokenRequirement? {
         switch self {
         case .tokenNeeded(let need, .unlocked), .tokenNeeded(let need, .waiting), .tokenNeeded(let need, .held): need
-        case .received, .verified, .failed: attempt?.need
+        case .received, .completed, .failed: attempt?.need
         case .signedOut, .registered: nil
         }
     }

@@ -338,7 +338,7 @@ extension Simulation {
     /// The result of verifying the current ID tokens.
     private var outcome: SessionRules.IDTokenOutcome {
         switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
-        case .fine: .verified(nil, keys: nil)
+        case .fine: .absent
         case .unverifiable:
             .unverifiable(AuthError(.clockSkew, .idToken, "invalid ID token", isTemporary: true))
         case .foreign: .refused(AuthError(.invalidIDToken, .idToken, "expected another subject"))

@@ -112,7 +112,7 @@ struct SessionMachineTests {
         try bench.respond()
         #expect(bench.machine.record.id == new.id)
         bench.respond(1, refreshToken: rotates ? "refresh late" : nil, idToken: "alice")
-        if !rotates { bench.take(.verified(1, .verified(nil, keys: nil), jitter: 0)) }
+        if !rotates { bench.take(.verified(1, .absent, jitter: 0)) }
         try bench.respond()
         #expect(bench.stored?.refreshToken == new.refreshToken)
         #expect(bench.stored?.token(for: .session) == new.token(for: .session))
@@ -181,7 +181,7 @@ struct SessionMachineTests {
         if move == nil {
             #expect(throws: Never.self) { try outcome.get() }
             #expect(bench.unlocked.isEmpty)
-            bench.take(.end(1))
+            bench.take(.workDone(1))
         } else {
             #expect(throws: AuthError.self) { try outcome.get() }
         }
