@@ -37,7 +37,7 @@ public final class URLSessionTransport: HTTPTransport {
         session = LimitedURLSession(configuration)
     }
 
-    /// Sends a request and returns the response, whatever its status.
+    /// Sends a request and returns the response, even with an error status.
     ///
     /// - Throws: ``AuthError``: ``AuthError/Code/transport`` or ``AuthError/Code/timeout``;
     ///   ``AuthError/Code/invalidResponse`` for a response that is too large; ``AuthError/Code/invalidConfiguration`` for

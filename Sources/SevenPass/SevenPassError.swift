@@ -47,7 +47,7 @@ public struct SevenPassError: Error, Sendable, Hashable {
 }
 
 extension TransportResponse {
-    /// Whether a response reports a failure in its `data`, whatever its status.
+    /// Whether a response reports a failure in its `data`, with any status.
     var hasFailedData: Bool {
         guard let data = (try? JSON(parsing: body))?["data"]?.object else { return false }
         func isFailure(_ value: JSON?) -> Bool {

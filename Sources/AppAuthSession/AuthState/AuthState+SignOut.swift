@@ -20,7 +20,7 @@ extension AuthState {
         Task {
             if machine.isExposed { await withCheckedContinuation { settling.append($0) } }
             await registering?.settle()
-            // An attempt that has begun may fail for a reason that is gone by now: a prompt that nobody answered.
+            // An attempt in progress may fail for a reason that no longer holds, for example an unanswered prompt.
             let wasSaving = machine.isSaving
             if (try? await perform(.save)) == nil, wasSaving { _ = try? await perform(.save) }
             await revoking?.value
