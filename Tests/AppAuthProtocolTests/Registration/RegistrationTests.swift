@@ -46,6 +46,23 @@ struct RegistrationTests {
         }
     }
 
+    @Test(arguments: [nil, 3600])
+    func `a registration that an app has stored is the same when it is read again`(lifetime: Int?) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.registration?.secretLifetime = lifetime
+        try await World.run(configuration) { world in
+            let registration = try await world.registerWithSecret()
+            #expect(registration.accessToken != nil && registration.configurationEndpoint != nil)
+            let bytes = Array(registration.document.serialized().utf8)
+            #expect(try ClientRegistration(document: JSON(parsing: bytes)) == registration)
+        }
+    }
+
+    @Test(arguments: [["client_secret": "s"], ["client_id": 7], [] as JSON])
+    func `a stored document without a client ID is no registration`(document: JSON) {
+        #expect(refusal { try ClientRegistration(document: document) }?.code == .invalidConfiguration)
+    }
+
     @Test func `a client with a key is registered with its public half`() async throws {
         try await World.run { world in
             let key = try ClientKey(pem: SigningKey.generate(.es256).pem)

@@ -9,8 +9,9 @@ internal import HTTPTypes
 /// let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata).send(in: .live)
 /// let client = try registration.client(at: provider)
 /// ```
-/// A client created from it keeps it, so that every stored session of the client contains it. It may hold secrets:
-/// encode it only into protected stores.
+/// A client created from it keeps it, so that every stored session of the client contains it. Until there is a session,
+/// the app stores ``document``, and reads it with ``init(document:)``. It may hold secrets: store it only where other
+/// users cannot read it.
 public struct ClientRegistration: Sendable, Hashable {
     /// The client ID.
     public let clientID: String
@@ -56,6 +57,24 @@ public struct ClientRegistration: Sendable, Hashable {
                 .invalidResponse, .registration, "invalid registration response: \(message)",
                 outcome: .perhapsProcessed, httpStatus: status)
         }
+        try self.init(object, from: server, updating: earlier)
+    }
+
+    /// Creates the registration that an app has stored as its ``document``.
+    ///
+    /// A session has its registration already, and keeps it current: use this initializer only to sign in. As in the
+    /// provider's response, only the client ID is required.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the document has no valid client ID.
+    public init(document: JSON) throws {
+        let object = try ResponseObject(document) { message in
+            AuthError(
+                .invalidConfiguration, .registration, "invalid stored registration: \(message)", outcome: .notSent)
+        }
+        try self.init(object, from: nil, updating: nil)
+    }
+
+    private init(_ object: ResponseObject, from server: SecureURL?, updating earlier: ClientRegistration?) throws {
         // RFC 7591 §3.2.1: client_id is REQUIRED. RFC 7592 §2.2: it stays the same.
         clientID = try object.required("client_id") { try object.text($0) }
         if let earlier, !clientID.isExactly(earlier.clientID) {
