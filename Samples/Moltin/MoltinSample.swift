@@ -12,8 +12,8 @@ struct MoltinSample: SampleCommand {
     static let configuration = CommandConfiguration(
         commandName: "moltin", abstract: "Gets a token of Moltin's first API, and lists the products with it.",
         discussion: """
-            Performs the actions in order. By default, it starts a double of Moltin on this machine, and stops it at \
-            the end. With --server, it uses a real server (https://api.molt.in), and keeps the token for the next run.
+            Performs the actions in order. By default, it starts a simulated Moltin server on this machine, and stops \
+            it at the end. With --server, it uses a real server (https://api.molt.in), and keeps the token for the next run.
 
             auth uses client credentials, implicit only the client ID, and code an authorization code. refresh renews \
             a token in the way in which the session began; refresh-token needs a session of code. products works \

@@ -13,8 +13,8 @@ struct OProSample: SampleCommand {
     static let configuration = CommandConfiguration(
         commandName: "opro", abstract: "Signs in at oPRO's demo, and manages the user.",
         discussion: """
-            Performs the actions in order. By default, it starts a double of oPRO on this machine, and stops it at \
-            the end. With --server, it uses a real server, and the user stays signed in for the next run. The tokens \
+            Performs the actions in order. By default, it starts a simulated oPRO server on this machine, and stops \
+            it at the end. With --server, it uses a real server, and the user stays signed in for the next run. The tokens \
             are in a file or in the keyring, from which each action reads them.
             """)
 

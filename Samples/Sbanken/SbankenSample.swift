@@ -11,12 +11,12 @@ struct SbankenSample: SampleCommand {
     static let configuration = CommandConfiguration(
         commandName: "sbanken", abstract: "Gets a token of S'banken, and lists the accounts with it.",
         discussion: """
-            Performs the actions in order. By default, it starts a double of the bank on this machine, and stops it at \
+            Performs the actions in order. By default, it starts a simulated bank on this machine, and stops it at \
             the end. With --config or --environment, it uses the bank's server.
             """)
 
     @Argument(help: "The actions.") var actions: [Action] = [.token, .accounts]
-    @Flag(help: "Use a double of the bank. The default.") var demo = false
+    @Flag(help: "Use a simulated bank on this machine. The default.") var demo = false
     @Option(
         help: #"A file, readable only by you (chmod 600), with {"client_id":"…","client_secret":"…"}."#)
     var config: String?
@@ -39,8 +39,8 @@ struct SbankenSample: SampleCommand {
         defer { double.end() }
         let demo = try double.demo()
         let server = demo["base_url"]?.string ?? ""
-        tell("A double of the bank is listening on this machine: \(server)")
-        try await perform(Bank(Credentials(demo, from: "the double"), server: server, api: server))
+        tell("The simulated server of the bank is at \(server)")
+        try await perform(Bank(Credentials(demo, from: "the simulated server"), server: server, api: server))
     }
 
     private func perform(_ bank: Bank) async throws {

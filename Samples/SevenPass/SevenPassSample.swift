@@ -13,8 +13,8 @@ struct SevenPassSample: SampleCommand, Sendable {
     static let configuration = CommandConfiguration(
         commandName: "seven-pass", abstract: "Signs in at 7Pass, and manages the account.",
         discussion: """
-            Performs the actions in order. By default, it starts a double of 7Pass on this machine, and stops it at \
-            the end. With --server, it uses the server of that issuer, and keeps the session for the next run.
+            Performs the actions in order. By default, it starts a simulated 7Pass server on this machine, and stops \
+            it at the end. With --server, it uses the server of that issuer, and keeps the session for the next run.
             """)
 
     @Argument(help: "The actions.") var actions = Action.allCases
@@ -30,7 +30,7 @@ struct SevenPassSample: SampleCommand, Sendable {
     var redirectURI: String?
     @Option(name: .customLong("param"), help: "A further parameter of the authorization request, as name=value.")
     var parameters: [Assignment] = []
-    @Flag(help: "Start no browser. At the double, a scripted browser signs in.") var headless = false
+    @Flag(help: "Start no browser. At the simulated server, a scripted browser signs in.") var headless = false
     @Flag(help: "Offer Facebook. The desktop brings its responses; with --headless, standard input does.")
     var facebook = false
     @Option(help: "The URL for Facebook's responses at 7Pass. The default is that of QA.") var externalCallback: String?

@@ -4,7 +4,7 @@ internal import Foundation
 
 /// The options of a sample. It uses a real server, or a double of it that the sample starts and stops.
 package struct Server: ParsableArguments, Sendable {
-    @Flag(help: "Use a double of the server on this machine. The default.") var demo = false
+    @Flag(help: "Use a simulated server on this machine. The default.") var demo = false
     @Option(help: "The URL or the issuer of a real server, for example https://api.example.org.") var server: String?
     @Option(name: .customLong("client-id"), help: "The client ID at that server.") var clientID: String?
     @Option(
@@ -63,7 +63,7 @@ package struct Server: ParsableArguments, Sendable {
         defer { double.end() }
         let demo = try double.demo()
         let (url, clientID) = (demo["base_url"]?.string ?? "", demo["client_id"]?.string ?? "")
-        tell("A double of the server is listening on this machine: \(url)")
+        tell("The simulated server is at \(url)")
         let folder = FileManager.default.temporaryDirectory.appending(component: "\(sample)-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = (store ?? .file(folder.path + "/session.json")).store(of: sample, at: url, clientID: clientID)

@@ -15,7 +15,7 @@ import Testing
             let outcome = try await home.start(options).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let expected =
-                ["A double of the server", "A scripted browser signs in"]
+                ["The simulated server", "A scripted browser signs in"]
                 + (options.contains("--facebook") ? ["Facebook has responded"] : [])
                 + [
                     "Signed in as Alice Liddell", "The ID token says", "sub: 7p-248289761001", "The accounts API says",

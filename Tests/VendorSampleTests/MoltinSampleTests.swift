@@ -34,7 +34,7 @@ struct MoltinSampleTests {
         try await CommandFixture.with { fixture in
             let lines = try await fixture.run("moltin", arguments).lines()
             #expect(
-                lines.first?.hasPrefix("A double of the server is listening on this machine: http://127.0.0.1:") == true
+                lines.first?.hasPrefix("The simulated server is at http://127.0.0.1:") == true
             )
             #expect(lines.count { $0.contains("Teapot") } == 3)
             for grant in ["client_credentials", "implicit", "authorization_code"] {
