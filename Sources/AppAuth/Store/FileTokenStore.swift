@@ -30,7 +30,7 @@ public struct FileTokenStore: TokenStore {
     /// The path of the file.
     public let path: String
     /// How long a change waits for another process that holds the lock of the session. A process holds it for
-    /// milliseconds unless it is stopped.
+    /// milliseconds unless it is suspended.
     public var lockTimeout = Duration.seconds(10)
     /// The limit in bytes. It is far above the largest expected record: the provider's metadata, its keys, and the
     /// stored responses of the token endpoint, each of at most one megabyte.

@@ -36,7 +36,7 @@ public struct KeyringTokenStore: TokenStore {
     /// How long a call waits for the user, including other calls that wait for the user.
     public var promptTimeout = Duration.seconds(30)
     /// How long a change waits for another process that holds the lock of the session. A process holds it for
-    /// milliseconds unless it is stopped.
+    /// milliseconds unless it is suspended.
     public var lockTimeout = Duration.seconds(10)
     package var library = "libsecret-1.so.0"
 

@@ -104,7 +104,7 @@ struct LockFile: Sendable {
         var error = AuthError(
             .store, .store,
             "\(location) could not be locked within \(Int(limit.seconds.rounded(.up))) s: \(holder ?? "another process") holds "
-                + "its lock \(path). If that process is stopped, continue it or end it",
+                + "its lock \(path). If that process is suspended, for example with Ctrl-Z, continue it or end it",
             outcome: .notSent, isTemporary: true)
         error.storeProblem = .busy
         return error
