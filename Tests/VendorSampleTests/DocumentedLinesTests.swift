@@ -28,7 +28,9 @@ struct DocumentedLinesTests {
     ])
     func `a link to a file leads to one`(document: String) throws {
         let folder = root.appending(path: document).deletingLastPathComponent()
-        let links = try text(document).matches(of: /\]\(([^)#]+)[^)]*\)/).map { String($0.1) }
+        // Inline links, and the definitions of links by reference.
+        let links = try text(document).matches(of: /(?:\]\(|^\[[^\]]+\]: )([^)#\n]+)/.anchorsMatchLineEndings())
+            .map { String($0.1) }
         for link in links where !link.contains(":") {
             #expect(FileManager.default.fileExists(atPath: folder.appending(path: link).path), "\(link)")
         }
