@@ -28,10 +28,9 @@ extension SessionRules {
             // Do not report an end that was already known.
             let end = AuthStateRecord.End(reason: loss.reason, date: now.wall)
             var decision = Decision(.fail(loss.error), known.record.end == nil ? .ended(end) : nil)
-            // If another sign-in has replaced the session, revoke nothing: at several providers that would end all of
-            // the client's grants of this user, including the new one.
-            let isReplaced = stored.map { $0.id != known.record.id } ?? false
-            if !isReplaced { decision.orphan = event.response }
+            // A revocation must not end another sign-in that has replaced the session.
+            let mayEndOther = stored.map { $0.id != known.record.id && $0.mayShareGrant(with: known.record) } ?? false
+            if !mayEndOther { decision.orphan = event.response }
             return decision
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
@@ -137,22 +136,10 @@ extension SessionRules {
         _ attempt: Attempt, _ response: TokenResponse, _ outcome: IDTokenOutcome, _ jitter: Double,
         _ record: inout AuthStateRecord, _ now: Timestamp, _ occurrence: Timestamp
     ) -> Decision {
+        var (idToken, keys): (IDToken?, KeySetCache.Entry?) = (nil, nil)
         switch outcome {
-        case .verified where response.token.isExpired(at: response.received):
-            // A server that issues expired tokens must not be asked again at each call.
-            record.merge(refreshToken: response.refreshToken)
-            let error = AuthError(
-                .invalidResponse, .refresh, "expected a valid access token, found one that has already expired",
-                isTemporary: true)
-            return failure(error, attempt.need, jitter, &record, now, occurrence)
-        case .verified(let idToken, let keys):
-            record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
-            guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
-            // This is not the server's fault, and the next call asks it again at once.
-            let late = AuthError(
-                .store, .refresh, "the store accepted the new tokens only after the access token had expired",
-                isTemporary: true)
-            return Decision(.fail(late), .renewed(record))
+        case .absent: break
+        case .verified(let verified, let entry): (idToken, keys) = (verified, entry)
         case .unverifiable(let error):
             // The old refresh token is used up: keep the new one, but nothing that could not be verified.
             record.merge(refreshToken: response.refreshToken)
@@ -163,6 +150,21 @@ extension SessionRules {
             decision.orphan = response
             return decision
         }
+        guard !response.token.isExpired(at: response.received) else {
+            // A server that issues expired tokens must not be asked again at each call.
+            record.merge(refreshToken: response.refreshToken)
+            let error = AuthError(
+                .invalidResponse, .refresh, "expected a valid access token, found one that has already expired",
+                isTemporary: true)
+            return failure(error, attempt.need, jitter, &record, now, occurrence)
+        }
+        record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
+        guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
+        // This is not the server's fault, and the next call asks it again at once.
+        let late = AuthError(
+            .store, .refresh, "the store accepted the new tokens only after the access token had expired",
+            isTemporary: true)
+        return Decision(.fail(late), .renewed(record))
     }
 
     private static func fail(
