@@ -13,7 +13,6 @@ extension SessionMachine {
             operations[id] = operation
             calls.append(Call(operation: id, work: .load, isUnattended: isUnattended))
         case .registration:
-            operation.phase = .queued
             operations[id] = operation
             enterQueue(id)
         case .signOut(let reason):
@@ -101,13 +100,13 @@ extension SessionMachine {
         if let record { adopt(record) }
         guard case .waitForLock = decision.action else { return conclude(id, decision) }
         if isReadingWhileWaiting { return keepWaiting(id) }
-        operations[id]?.phase = .queued
         enterQueue(id)
     }
 
     // MARK: - Waiting for the lock
 
     private mutating func enterQueue(_ id: ID) {
+        operations[id]?.phase = .queued
         queue.append(id)
         effects.append(.wait(id, min(patience.pause, patience.limit)))
         advanceQueue()
@@ -167,33 +166,27 @@ extension SessionMachine {
 
     mutating func mark(_ id: ID) {
         guard case .token(let need)? = operations[id]?.purpose else { return }
-        operations[id]?.phase = .marking
-        update(id, .tokenNeeded(need, .held))
+        update(id, .tokenNeeded(need, .held), in: .marking)
     }
 
-    private mutating func update(_ id: ID, _ event: SessionRules.Event) {
+    private mutating func update(_ id: ID, _ event: SessionRules.Event, in phase: Phase = .storing()) {
+        operations[id]?.phase = phase
         calls.append(Call(operation: id, work: .update(event, at: nil)))
-    }
-
-    private mutating func store(_ id: ID, _ event: SessionRules.Event) {
-        operations[id]?.phase = .storing()
-        update(id, event)
     }
 
     mutating func responded(_ id: ID, _ result: Result<TokenResponse, AuthError>, _ jitter: Double) {
         guard case .sending(let attempt)? = operations[id]?.phase else { return }
         operations[id]?.mayLoseRefreshToken = (try? result.get()).map { $0.refreshToken != nil } ?? true
         switch result {
-        case .failure(let error): store(id, .failed(attempt, error, jitter: jitter))
+        case .failure(let error): update(id, .failed(attempt, error, jitter: jitter))
         // OpenID Connect Core §12.2: if the session has no ID token, one in the response is not used.
         case .success(let response) where response.idToken == nil || record.idToken == nil:
-            store(id, .completed(attempt, response, idToken: .absent, jitter: jitter))
+            update(id, .completed(attempt, response, idToken: .absent, jitter: jitter))
         case .success(let response) where response.refreshToken == nil: verify(id, attempt, response)
         case .success(let response):
             // The verification may take minutes to fetch metadata and keys. If the process dies meanwhile, the only
             // valid refresh token must not be lost with it.
-            operations[id]?.phase = .storingRefreshToken(attempt, response)
-            update(id, .received(attempt, response))
+            update(id, .received(attempt, response), in: .storingRefreshToken(attempt, response))
         }
     }
 
@@ -204,14 +197,14 @@ extension SessionMachine {
 
     mutating func verified(_ id: ID, _ outcome: SessionRules.IDTokenOutcome, _ jitter: Double) {
         guard case .verifying(let attempt, let response)? = operations[id]?.phase else { return }
-        store(id, .completed(attempt, response, idToken: outcome, jitter: jitter))
+        update(id, .completed(attempt, response, idToken: outcome, jitter: jitter))
     }
 
     mutating func registered(_ id: ID, _ client: Client) {
         guard case .working? = operations[id]?.phase else { return }
         // No earlier read is newer than this.
         record.client = client
-        store(id, .registered(client))
+        update(id, .registered(client))
     }
 
     // MARK: - Results of the store
