@@ -8,7 +8,7 @@ internal import Logging
 /// outcome to the user (RFC 8252 §7.3).
 ///
 /// ```swift
-/// let signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "My App")
+/// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
 /// let state = try await signIn.restoreOrSignIn(store: FileTokenStore(path: path))
 /// let token = try await state.freshAccessToken()
 /// ```
