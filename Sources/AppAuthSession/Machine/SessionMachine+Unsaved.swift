@@ -61,7 +61,7 @@ extension SessionMachine {
 
     /// Requests one save for all operations that wait.
     private mutating func requestSave(isUnattended: Bool) {
-        if current.map(\.isSave) ?? false { return }
+        if isSaving { return }
         if let queued = calls.firstIndex(where: \.isSave) {
             calls[queued].isUnattended = calls[queued].isUnattended && isUnattended
         } else {

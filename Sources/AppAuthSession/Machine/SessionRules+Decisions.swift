@@ -53,15 +53,8 @@ extension SessionRules {
         let reason: String
         let error: AuthError
 
-        init(_ reason: String) { (self.reason, error) = (reason, signInRequired(reason)) }
-
-        static let replaced = SessionLoss(
-            replacedBy: replacedElsewhere,
-            "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session "
-                + "from the store")
-
-        private init(replacedBy reason: String, _ message: String) {
-            (self.reason, error) = (reason, AuthError(.sessionReplaced, .refresh, message, outcome: .notSent))
+        init(_ reason: String, _ error: AuthError? = nil) {
+            (self.reason, self.error) = (reason, error ?? signInRequired(reason))
         }
     }
 
@@ -73,7 +66,9 @@ extension SessionRules {
         guard var record = stored else {
             return known.wasStored ? .failure(SessionLoss(signedOutElsewhere)) : .success(known.record)
         }
-        guard record.id == known.record.id || record.succeeds(known.record) else { return .failure(.replaced) }
+        guard record.id == known.record.id || record.succeeds(known.record) else {
+            return .failure(SessionLoss(replacedElsewhere, sessionReplaced))
+        }
         // The app's own configuration takes precedence: it may have a new client secret.
         record.change(known.record.client.unless(registeredLater: record.client))
         return record.end.map { .failure(SessionLoss($0.reason)) } ?? .success(record)
@@ -237,7 +232,10 @@ extension SessionRules {
     /// Reasons of an end that this process finds in the store.
     static let signedOutElsewhere = "it was signed out", replacedElsewhere = "another sign-in has replaced it"
 
-    static let sessionReplaced = SessionLoss.replaced.error
+    static let sessionReplaced = AuthError(
+        .sessionReplaced, .refresh,
+        "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session from the "
+            + "store", outcome: .notSent)
 
     static func signInRequired(_ reason: String) -> AuthError {
         AuthError(.signInRequired, .refresh, "the session has ended: \(reason). Sign in again")
