@@ -35,16 +35,16 @@ extension SessionRules {
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
         if let attempt = event.attempt, attempt.session != record.id { return Decision(.decideAgain) }
-        let decision =
-            switch event {
-            case .tokenNeeded(let need, let lock): token(for: need, lock, &record, known, now)
-            case .received(_, let response): receive(response, &record)
-            case .completed(let attempt, let response, let outcome, let jitter):
-                accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
-            case .failed(let attempt, let error, let jitter):
-                fail(attempt, error, jitter, &record, now, occurrence ?? now)
-            case .signedOut, .registered: Decision(.done)
-            }
+        var decision = Decision(.done)
+        switch event {
+        case .tokenNeeded(let need, let lock): decision = token(for: need, lock, &record, known, now)
+        case .received(_, let response): record.merge(refreshToken: response.refreshToken)
+        case .completed(let attempt, let response, let outcome, let jitter):
+            decision = accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
+        case .failed(let attempt, let error, let jitter):
+            decision = fail(attempt, error, jitter, &record, now, occurrence ?? now)
+        case .signedOut, .registered: break
+        }
         stored = record
         return decision
     }
@@ -120,11 +120,6 @@ extension SessionRules {
         let earlier = record.pendingRefresh.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
         record.pendingRefresh = PendingRefresh(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
         return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: earlier)))
-    }
-
-    private static func receive(_ response: TokenResponse, _ record: inout AuthStateRecord) -> Decision {
-        record.merge(refreshToken: response.refreshToken)
-        return Decision(.done)
     }
 
     private static func accept(
