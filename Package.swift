@@ -59,22 +59,15 @@ let package = Package(
         .target(name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes]),
 
         // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
-        .executableTarget(
-            name: "sign-in",
-            dependencies: appAuth + [
-                "AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments,
-            ], path: "Sources/SignInTool"),
+        program(
+            "sign-in", "Sources/SignInTool",
+            appAuth + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
-        .executableTarget(
-            name: "local-provider", dependencies: ["AppAuthTestProvider", "JOSE", httpTypes, arguments],
-            path: "Sources/LocalProviderTool"),
-        .target(
-            name: "SampleSupport", dependencies: ["AppAuth", "ScriptedBrowser", arguments], path: "Samples/Support"),
-        .executableTarget(name: "quick-start", dependencies: ["AppAuth"], path: "Samples/QuickStart"),
-        .testTarget(
-            name: "AppTests", dependencies: ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"],
-            path: "Samples/AppTests"),
+        program("local-provider", "Sources/LocalProviderTool", ["AppAuthTestProvider", "JOSE", httpTypes, arguments]),
+        module("SampleSupport", "Samples/Support", ["AppAuth", "ScriptedBrowser", arguments]),
+        program("quick-start", "Samples/QuickStart", ["AppAuth"]),
+        tests("AppTests", "Samples/AppTests", ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"]),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
         sample("ffs", "FFSAuthenticator", ["AppAuthFoundation"]),
         sample("moltin", "Moltin", ["AppAuthLegacy"]),
@@ -82,9 +75,8 @@ let package = Package(
         sample("sbanken", "Sbanken", ["AppAuthLegacy"]),
 
         // The tests: a target for each module, and what they share.
-        .target(
-            name: "TestFixtures", dependencies: appAuth + ["AppAuthTestProvider", "ScriptedBrowser", logging],
-            path: "Tests/Support/Fixtures"),
+        module(
+            "TestFixtures", "Tests/Support/Fixtures", appAuth + ["AppAuthTestProvider", "ScriptedBrowser", logging]),
         .testTarget(name: "AppAuthConcurrencyTests", dependencies: fixtures),
         .testTarget(name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE"], resources: [.copy("Vectors")]),
         .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures + ["AppAuthServer"]),
@@ -102,15 +94,13 @@ let package = Package(
         .testTarget(name: "SignInTests", dependencies: fixtures),
         .testTarget(
             name: "VendorSampleTests", dependencies: fixtures + ["ffs", "moltin", "opro", "sbanken", "local-provider"]),
-        program("listening-app", "ListeningProgram", appAuth),
-        program("scripted-browser", "ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
-        program("keyring-program", "KeyringProgram", appAuth + ["AppAuthTestSupport"]),
+        program("listening-app", "Tests/Support/ListeningProgram", appAuth),
+        program("scripted-browser", "Tests/Support/ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
+        program("keyring-program", "Tests/Support/KeyringProgram", appAuth + ["AppAuthTestSupport"]),
         // The session machine over simulated years.
-        .target(name: "SessionSimulation", dependencies: appAuth, path: "Tests/Simulation/Model"),
-        .executableTarget(
-            name: "simulate", dependencies: ["SessionSimulation", arguments], path: "Tests/Simulation/Program"),
-        .testTarget(
-            name: "SimulationTests", dependencies: appAuth + ["SessionSimulation"], path: "Tests/Simulation/Tests"),
+        module("SessionSimulation", "Tests/Simulation/Model", appAuth),
+        program("simulate", "Tests/Simulation/Program", ["SessionSimulation", arguments]),
+        tests("SimulationTests", "Tests/Simulation/Tests", appAuth + ["SessionSimulation"]),
         // A case for each module of the OpenID Foundation's plans for relying parties.
         .testTarget(
             name: "ConformanceTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthServer"],
@@ -124,42 +114,42 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
-    .executableTarget(
-        name: name, dependencies: modules + ["SampleSupport", arguments], path: "Samples/\(folder)")
+func module(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: path)
 }
 
-func program(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: modules, path: "Tests/Support/\(folder)")
+func program(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path)
+}
+
+func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
+    program(name, "Samples/\(folder)", modules + ["SampleSupport", arguments])
+}
+
+func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: path)
 }
 
 // Tests/Fuzz/run builds it with libFuzzer, which brings the `main` that it lacks.
 if Context.environment["APPAUTH_FUZZ"] != nil {
-    package.targets.append(
-        .executableTarget(
-            name: "fuzz", dependencies: appAuth, path: "Tests/Fuzz/Sources",
-            swiftSettings: [.unsafeFlags(["-parse-as-library"])]))
+    let fuzz = program("fuzz", "Tests/Fuzz/Sources", appAuth)
+    fuzz.swiftSettings = [.unsafeFlags(["-parse-as-library"])]
+    package.targets.append(fuzz)
 }
 
+let features = ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"]
 for target in package.targets where target.type != .system {
-    target.swiftSettings =
-        (target.swiftSettings ?? []) + [
-            .enableUpcomingFeature("ExistentialAny"),
-            .enableUpcomingFeature("InternalImportsByDefault"),
-            .enableUpcomingFeature("MemberImportVisibility"),
-        ]
+    target.swiftSettings = (target.swiftSettings ?? []) + features.map { .enableUpcomingFeature($0) }
 }
 
 // For those who build a few targets in a way of their own, as Tests/Sanitizers/run does: these, and what they depend on.
 if let chosen = Context.environment["APPAUTH_TARGETS"] {
-    var wanted: Set<String> = []
-    func add(_ name: String) {
-        guard let target = package.targets.first(where: { $0.name == name }), wanted.insert(name).inserted else {
-            return
-        }
-        for case .byNameItem(let dependency, _) in target.dependencies { add(dependency) }
+    var (wanted, next) = (Set<String>(), chosen.split(separator: ",").map(String.init))
+    while let name = next.popLast() {
+        let target = package.targets.first { $0.name == name }
+        guard wanted.insert(name).inserted, let target else { continue }
+        for case .byNameItem(let dependency, _) in target.dependencies { next.append(dependency) }
     }
-    for name in chosen.split(separator: ",") { add(String(name)) }
     package.targets.removeAll { !wanted.contains($0.name) }
     package.products = []
 }

@@ -29,7 +29,7 @@ struct App: Sendable {
 
     /// Signs in, or restores the stored session.
     private func signIn() async throws -> AuthState {
-        var signIn = try SignIn(configuration, appName: Self.name)
+        var signIn = SignIn(configuration, appName: Self.name)
         (signIn.browser, signIn.pages) = (browser, Self.pages)
         signIn.redirect.privateUse = try privateUse()
         signIn.observe = { event in

@@ -49,8 +49,8 @@ struct SevenPassSample: SampleCommand, Sendable {
         try await server.visit("seven-pass") { location in
             if actions == [.logout], try await location.store.load() == nil { return tell("No user is signed in.") }
             func demo(_ name: String) -> String? { location.demo[name]?.string }
-            var configuration = SevenPassConfiguration(
-                issuer: location.url, clientID: location.clientID, clientSecret: location.secret,
+            var configuration = try SevenPassConfiguration(
+                issuer: Issuer(location.url), clientID: location.clientID, clientSecret: location.secret,
                 apiBase: apiBase ?? demo("api_base"))
             if let scope { configuration.scope = scope.split(separator: " ").map { Scope(rawValue: String($0)) } }
             configuration.parameters = parameters.map { .init($0.name, $0.value) }

@@ -11,8 +11,8 @@ internal import HTTPTypes
 /// var environment = Environment.live
 /// environment.transport = URLSessionTransport(configuration: configuration)
 /// ```
-/// The transport follows no redirects, limits size and duration of a response, and sends a request whose method is not
-/// idempotent over a connection of its own, at most once. A transport without a configuration keeps no cookies.
+/// The transport follows no redirects, limits size and duration of a response, and sends a request that may not
+/// be repeated over a connection of its own, at most once. A transport without a configuration keeps no cookies.
 ///
 /// `URLSession` on Linux cannot do some of what ``CurlTransport`` does:
 /// - A response that is too large is an error, but megabytes more may have arrived by then. The size of the header is
@@ -46,7 +46,7 @@ public final class URLSessionTransport: HTTPTransport {
         try Task.checkCancellation()
         let urlRequest = try URLRequest(request)
         // On a kept connection that turns out to be closed, URLSession sends even a POST once more.
-        let session = request.head.method.isIdempotent ? session : LimitedURLSession(configuration)
+        let session = request.mayBeRepeated ? session : LimitedURLSession(configuration)
         var response = try await session.send(urlRequest, limits: request.limits).transportResponse
         let bytes = response.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 4 }
         guard bytes <= request.limits.headerBytes else {
@@ -59,11 +59,6 @@ public final class URLSessionTransport: HTTPTransport {
         (response.headerFields[.contentEncoding], response.headerFields[.contentLength]) = (nil, nil)
         return response
     }
-}
-
-extension HTTPRequest.Method {
-    /// RFC 9110 §9.2.2.
-    fileprivate var isIdempotent: Bool { [.get, .head, .options, .put, .delete, .trace].contains(self) }
 }
 
 extension URLRequest {

@@ -40,7 +40,7 @@ public struct FacebookSignIn: Sendable {
                 outcome: .notSent)
         }
         deliver = try FacebookDelivery(facebook)
-        signIn = try SignIn(configuration, appName: appName, environment: environment)
+        signIn = SignIn(configuration, appName: appName, environment: environment)
     }
 
     /// Returns the stored session, or signs the user in if no stored session can be used, as

@@ -29,7 +29,7 @@ public struct SevenPassClient: Sendable {
     ///   loopback), or has a query.
     public init(_ state: AuthState, _ configuration: SevenPassConfiguration) throws {
         try self.init(
-            state, configuration, base: configuration.apiBase ?? configuration.issuer, configuration.serviceID)
+            state, configuration, base: configuration.apiBase ?? configuration.issuer.string, configuration.serviceID)
     }
 
     init(_ state: AuthState, _ configuration: SevenPassConfiguration, base: String, _ serviceID: String?) throws {

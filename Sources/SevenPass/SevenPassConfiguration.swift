@@ -13,7 +13,7 @@ public import AppAuth
 /// keyring.
 public struct SevenPassConfiguration: Sendable, Hashable {
     /// The issuer, from which everything else is discovered.
-    public var issuer: String
+    public var issuer: Issuer
     /// The client id.
     public var clientID: String
     /// The secret of an older registration. Newer ones are public clients and have none.
@@ -70,14 +70,14 @@ public struct SevenPassConfiguration: Sendable, Hashable {
     }
 
     /// The issuer of the QA system.
-    public static let qaIssuer = "https://op.qa.7pass.ctf.prosiebensat1.com"
+    public static let qaIssuer: Issuer = "https://op.qa.7pass.ctf.prosiebensat1.com"
     /// The issuer of the QA system in older apps.
-    public static let formerQAIssuer = "https://sso.qa.7pass.ctf.prosiebensat1.com"
+    public static let formerQAIssuer: Issuer = "https://sso.qa.7pass.ctf.prosiebensat1.com"
     /// The base URL of the QA system's accounts API.
     public static let qaAPIBase = "https://sso.qa.7pass.ctf.prosiebensat1.com/api/accounts/"
 
     /// Creates a configuration for any system of 7Pass.
-    public init(issuer: String, clientID: String, clientSecret: Secret? = nil, apiBase: String? = nil) {
+    public init(issuer: Issuer, clientID: String, clientSecret: Secret? = nil, apiBase: String? = nil) {
         (self.issuer, self.clientID, self.clientSecret, self.apiBase) = (issuer, clientID, clientSecret, apiBase)
     }
 
@@ -92,21 +92,21 @@ public struct SevenPassConfiguration: Sendable, Hashable {
     /// Creates a configuration for the production system. 7Pass provides its issuer, which differs from QA's, and the
     /// API base at registration.
     public static func production(
-        issuer: String, clientID: String, clientSecret: Secret? = nil, apiBase: String? = nil
+        issuer: Issuer, clientID: String, clientSecret: Secret? = nil, apiBase: String? = nil
     ) -> SevenPassConfiguration {
         SevenPassConfiguration(issuer: issuer, clientID: clientID, clientSecret: clientSecret, apiBase: apiBase)
     }
 
     /// The base of the calls without a user.
     func clientBase() throws -> String {
-        try clientAPIBase ?? SecureURL(apiBase ?? issuer).origin + "/api/client/"
+        try clientAPIBase ?? (apiBase.map { try SecureURL($0) } ?? issuer.url).origin + "/api/client/"
     }
 
     /// Creates the client with the provider's metadata, which takes one request.
     ///
-    /// - Throws: As ``Discovery/metadata(for:)``, and ``AuthError/Code/invalidConfiguration`` for an invalid ``issuer``.
+    /// - Throws: As ``Discovery/metadata(for:)``.
     func client(_ environment: Environment) async throws -> Client {
-        let provider = try await Discovery(environment: environment).metadata(for: Issuer(issuer))
+        let provider = try await Discovery(environment: environment).metadata(for: issuer)
         let authentication = clientSecret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
         return Client(id: clientID, authentication: authentication, provider: provider)
     }

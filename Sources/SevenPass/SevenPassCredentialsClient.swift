@@ -54,7 +54,7 @@ public struct SevenPassCredentialsClient: Sendable {
 
     private static func isOf(_ configuration: SevenPassConfiguration, _ record: AuthStateRecord) -> Bool {
         record.end == nil && record.client.id == configuration.clientID
-            && record.client.provider.issuer.string == configuration.issuer
+            && record.client.provider.issuer == configuration.issuer
             && record.client.authentication.secret == configuration.clientSecret
     }
 

@@ -9,11 +9,9 @@ extension SignIn {
     /// - Parameters:
     ///   - configuration: The app's registration at 7Pass. Its parameters are added to the request.
     ///   - appName: The app's name, for the completion page.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the configuration's issuer is invalid.
-    public init(_ configuration: SevenPassConfiguration, appName: String, environment: Environment = .live) throws {
-        try self.init(
-            issuer: Issuer(configuration.issuer), clientID: configuration.clientID,
-            clientSecret: configuration.clientSecret,
+    public init(_ configuration: SevenPassConfiguration, appName: String, environment: Environment = .live) {
+        self.init(
+            issuer: configuration.issuer, clientID: configuration.clientID, clientSecret: configuration.clientSecret,
             scope: configuration.scope, appName: appName, environment: environment)
         options.additionalParameters = configuration.parameters
     }

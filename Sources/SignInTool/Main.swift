@@ -7,8 +7,8 @@ enum Main {
     static func main() {
         // This process holds secrets: no core dump, and no debugger of another process of the same user.
         shims_forbid_dumps()
-        prepareStreams()
         let input = StandardInput()
+        prepareStreams()
         let arguments = Array(CommandLine.arguments.dropFirst())
         if StoredToken.print(arguments) { exit(0) }
         // libdispatch and GLib abort the process if they cannot open a descriptor, so there must be room from the

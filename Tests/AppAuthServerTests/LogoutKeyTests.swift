@@ -21,7 +21,7 @@ struct LogoutKeyTests {
 
         func verifier() throws -> LogoutTokenVerifier {
             let provider = try ProviderMetadata(
-                issuer: Signer.issuer, endpoints: [.keys: Signer.issuer + "/jwks"],
+                issuer: Issuer(Signer.issuer), endpoints: [.keys: Signer.issuer + "/jwks"],
                 more: ["id_token_signing_alg_values_supported": ["ES256"]])
             let environment = Environment(
                 transport: Keys(bench: self),

@@ -37,7 +37,7 @@ struct LogoutTokenTests {
             let signer = try Signer()
             let clock = LockedValue(Signer.now)
             let provider = try ProviderMetadata(
-                issuer: Signer.issuer, endpoints: [.keys: Signer.issuer + "/jwks"],
+                issuer: Issuer(Signer.issuer), endpoints: [.keys: Signer.issuer + "/jwks"],
                 more: ["id_token_signing_alg_values_supported": .array(algorithms.map(JSON.string))])
             let client = Client(
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,

@@ -25,7 +25,7 @@ struct ProviderLogoutTests {
         }
     }
 
-    /// A session, and what the browser and the app get when it is ended at the provider.
+    /// A session, and the requests of the provider to the browser and the app when it ends there.
     private func endedSession(
         _ world: World, _ app: LocalProvider, _ store: TestStore
     ) async throws -> (state: AuthState, form: String, page: String) {

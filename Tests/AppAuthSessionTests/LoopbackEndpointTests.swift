@@ -122,7 +122,7 @@ struct LoopbackEndpointTests {
     @Test func `metadata that the app supplies may name endpoints on this computer`() async throws {
         let url = "http://127.0.0.1:8080/token"
         let metadata = try ProviderMetadata(
-            issuer: OtherHostTransport.issuer, endpoints: [.token: url],
+            issuer: Issuer(OtherHostTransport.issuer), endpoints: [.token: url],
             more: ["mtls_endpoint_aliases": ["revocation_endpoint": .string(url)]])
         #expect(metadata[.token]?.string == url && metadata.mutualTLSAlias(of: .revocation)?.string == url)
     }
@@ -133,7 +133,8 @@ struct LoopbackEndpointTests {
     ) async throws {
         func state(_ world: World, isDiscovered: Bool) async throws -> AuthState {
             let url = world.provider.url(endpoint == .token ? .token : .revocation)
-            let provider = try ProviderMetadata(issuer: OtherHostTransport.issuer, endpoints: [endpoint: url])
+            let provider = try ProviderMetadata(
+                issuer: Issuer(OtherHostTransport.issuer), endpoints: [endpoint: url])
             let record = try AuthStateRecord(
                 client: Client(id: "demo", provider: provider), accessToken: nil, refreshToken: Secret("of-no-use"))
             var document = try #require(try JSON(parsing: record.encoded()).object)

@@ -20,7 +20,7 @@ struct SessionMachineTests {
 
     private func revoked(_ effects: [SessionMachine.Effect]) -> [Secret] {
         effects.flatMap { effect -> [Secret] in
-            if case .revoke(let tokens, _) = effect { tokens.map(\.value) } else { [] }
+            if case .revoke(let tokens) = effect { tokens.map(\.value) } else { [] }
         }
     }
 

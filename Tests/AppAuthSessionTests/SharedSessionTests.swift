@@ -86,7 +86,7 @@ struct SharedSessionTests {
         }
     }
 
-    /// Has the lock while a state wants it, as a process does that is stopped or cannot store what it has.
+    /// Holds the lock while a state wants it, like a process that is stopped or cannot store its tokens.
     private func withLockHeld(
         since age: Double, patience: LockPatience, _ test: (WatchedStore, AuthState) async throws -> Void
     ) async throws {
@@ -329,7 +329,7 @@ struct SharedSessionTests {
     }
 }
 
-/// A store whose first reads and changes see what was there before.
+/// A store whose first reads and changes see an earlier session.
 private actor StaleStore: TokenStore {
     private var stale: AuthStateRecord?
     private var reads = 2

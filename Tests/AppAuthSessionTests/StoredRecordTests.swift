@@ -14,7 +14,7 @@ struct StoredRecordTests {
         -> AuthStateRecord
     {
         let provider = try ProviderMetadata(
-            issuer: Self.issuer, endpoints: [.token: Self.issuer + "/token"],
+            issuer: Issuer(Self.issuer), endpoints: [.token: Self.issuer + "/token"],
             more: ["claims_parameter_supported": true, "x-number": try JSON(parsing: Array("1.10e400".utf8))])
         return try AuthStateRecord(
             client: Client(id: "app", authentication: authentication, provider: provider), scope: [.openID, "a/b"],

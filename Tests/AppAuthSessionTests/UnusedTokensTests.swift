@@ -169,6 +169,7 @@ struct UnusedTokensTests {
     func `the tokens of a replaced session are revoked if that cannot end the new one`(owner: Owner) async throws {
         try await signInInTurn(owner) { world, old, store, result in
             let state = try result.get()
+            await state.settle()
             #expect(revokedTokens(world) == [old.refreshToken?.reveal(), old.accessToken?.value.reveal()])
             #expect(await store.record?.id == state.record.id)
             _ = try await state.freshAccessToken(forceRefresh: true)
@@ -196,8 +197,60 @@ struct UnusedTokensTests {
             var old = try await world.signIn().record
             old.move = .leaving(to: "elsewhere")
             let response = try await world.authorize(try await world.client(), as: Self.bob)
-            _ = try await AuthState.exchange(response, store: TestStore(old), environment: world.environment)
+            let state = try await AuthState.exchange(response, store: TestStore(old), environment: world.environment)
+            await state.settle()
             #expect(revoked(world).isEmpty)
         }
+    }
+
+    @Test func `a sign-in does not wait for the revocation of the session that it replaces`() async throws {
+        try await World.run(Self.configuration) { world in
+            let store = TestStore()
+            let old = try #require(await world.signIn(store: store).record.refreshToken)
+            let response = try await world.authorize(try await world.client(), as: Self.bob)
+            let hold = world.provider.hold(.revocation)
+            let state = try await AuthState.exchange(response, store: store, environment: world.environment)
+            #expect(await store.record == state.record)
+            try await hold.arrived()
+            hold.release()
+            await state.settle()
+            #expect(revoked(world) == ["refresh_token", "access_token"] && !world.provider.isAlive(old.reveal()))
+        }
+    }
+
+    /// A refresh is sent, and another sign-in replaces its session before the response.
+    private func replaceDuringRefresh(
+        by client: String, as user: LocalProvider.User, _ body: (World) async throws -> Void
+    ) async throws {
+        try await World.run(Self.configuration) { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let response = try await world.authorize(try await world.client(client), as: user)
+            let new = try await AuthState.exchange(response, store: TestStore(), environment: world.environment).record
+            let hold = world.provider.hold(.token)
+            let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            try await hold.arrived()
+            try await store.replace(with: new)
+            hold.release()
+            #expect(await caller.value?.code == .sessionReplaced)
+            #expect(await store.record == new)
+            #expect(world.provider.isAlive(try #require(new.refreshToken).reveal()))
+            try await body(world)
+        }
+    }
+
+    @Test(arguments: Owner.allCases)
+    func `the tokens of a refresh that comes after another user's sign-in are revoked`(owner: Owner) async throws {
+        let client = owner == .anotherUser ? "demo" : "other"
+        try await replaceDuringRefresh(by: client, as: Self.bob) { world in
+            let tokens = revokedTokens(world).compactMap(\.self)
+            #expect(revoked(world) == ["refresh_token", "access_token"])
+            for token in tokens { #expect(!world.provider.isAlive(token)) }
+            #expect(tokens.first != world.provider.log(.token).last?.form["refresh_token"])
+        }
+    }
+
+    @Test func `the tokens of a refresh that comes after the same user's sign-in are kept`() async throws {
+        try await replaceDuringRefresh(by: "other", as: .alice) { world in #expect(revoked(world).isEmpty) }
     }
 }

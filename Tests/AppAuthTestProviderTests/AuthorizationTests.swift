@@ -5,7 +5,7 @@ import Testing
 /// Each check of an authorization request with one thing wrong. The right case is ``Flow/parameters(_:)``, which every
 /// test of the flow sends.
 @Suite struct AuthorizationTests {
-    // MARK: What must not redirect (RFC 6749 §4.1.2.1)
+    // MARK: Errors that must not redirect (RFC 6749 §4.1.2.1)
 
     @Test(
         arguments: [
@@ -61,7 +61,7 @@ import Testing
         #expect(RedirectURI.exact(registered).matches(sent) == fits)
     }
 
-    // MARK: What goes back to the client
+    // MARK: Responses to the client
 
     @Test(
         arguments: [

@@ -23,7 +23,7 @@ import Testing
     private func content(_ token: String?, cty: String?) throws -> String {
         let jwe = try JWE(compact: #require(token))
         #expect(jwe.header.kid == "enc-1" && jwe.header.cty == cty)
-        // Registration §2: what it names by default.
+        // Registration §2: the default algorithm.
         #expect(jwe.header.alg == .ecdhESA256KW && jwe.header.enc == .a128CBCHS256)
         return String(decoding: try jwe.decrypted(by: Self.recipient.get()), as: UTF8.self)
     }

@@ -63,7 +63,7 @@ struct TokenStoreConformanceTests {
         }
         var conformance = TokenStoreConformance { FlawedStore(flaw, location($0), common: common) }
         conformance.version = { name in String(location(name).state.withLock { $0.writes }) }
-        // What never ends is waited for this long; everything else takes no time.
+        // Only a check that never ends takes this long.
         conformance.patience = .seconds(flaw == nil ? 20 : 4)
         return await conformance.run()
     }

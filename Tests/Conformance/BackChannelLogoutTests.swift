@@ -78,7 +78,7 @@ extension Plan {
     ///
     /// - Parameters:
     ///   - edit: Changes the logout token.
-    ///   - app: Gets what was posted.
+    ///   - app: Gets the posted body.
     fileprivate func logsOut(
         _ edit: @escaping @Sendable (inout JWTDraft) -> Void = { _ in },
         app: (AuthState, LogoutTokenVerifier, _ form: String) async throws -> Void

@@ -143,7 +143,7 @@ struct BasicTests {
 }
 
 extension Fault {
-    /// The keys of one kind, without names and without what they are for.
+    /// The keys of one kind, without a name and a use.
     static func namelessKeys(of type: String, alg: String) -> Fault {
         .editDocument { document in
             let keys = document["keys"]?.array ?? []

@@ -182,7 +182,7 @@ struct CIBATests {
         try await refuses(plan, "it was issued", as: .clockSkew) { $0.claims["iat"] = .seconds(fromNow: -604_800) }
     }
 
-    // MARK: What modules have in common
+    // MARK: Steps that modules share
 
     private func refusesResponse(_ plan: Plan, without name: String) async throws {
         try await plan.runsTill { till in

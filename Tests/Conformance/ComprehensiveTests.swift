@@ -5,7 +5,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// What stands in the plan of all tests, and in none that leads to a certificate.
+/// The modules of the comprehensive plan that no certification plan has.
 @Suite(.timeLimit(.minutes(1)))
 struct ComprehensiveTests {
     private static let all: [Plan] = [.comprehensive]
@@ -69,7 +69,7 @@ struct ComprehensiveTests {
             let keys = [jwk.json]
             party.provider.fault(.editDocument { $0["keys"] = .array(keys) }, at: .keys)
             let trusted = try ProviderMetadata(
-                issuer: bank, endpoints: [.keys: party.provider.url(.keys)],
+                issuer: Issuer(bank), endpoints: [.keys: party.provider.url(.keys)],
                 more: ["id_token_signing_alg_values_supported": ["ES256"]])
             let source = try #require(try await state.userInfo().sources.first)
             let reader = ClaimSourceReader(

@@ -155,7 +155,7 @@ struct FAPI1Tests {
         }
     }
 
-    /// What was granted is what was asked for then (RFC 6749 §5.1).
+    /// The granted scope is then the requested one (RFC 6749 §5.1).
     @Test("fapi1-advanced-final-client-test-no-scope-in-token-endpoint-response", arguments: both)
     func noScope(plan: Plan) async throws {
         try await plan.run { party in

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import Testing
 
 /// FAPI 2.0 Security Profile, and the same with Message Signing: pushed requests, a key in place of a secret, tokens bound
-/// to a key by DPoP. What Message Signing adds is in ``MessageSigningTests``.
+/// to a key by DPoP. The additions of Message Signing are in ``MessageSigningTests``.
 @Suite(.timeLimit(.minutes(1)))
 struct FAPI2Tests {
     private static let all: [Plan] = [.fapi2, .messageSigning, .messageSigningJARM]

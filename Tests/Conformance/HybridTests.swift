@@ -4,7 +4,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// OpenID Connect Core §3.3: what an ID token beside the code has to say. The rest of the plan is in ``BasicTests``.
+/// OpenID Connect Core §3.3: the claims of an ID token that comes with the code. The rest of the plan is in ``BasicTests``.
 @Suite(.timeLimit(.minutes(1)))
 struct HybridTests {
     @Test("oidcc-client-test-invalid-chash", arguments: [Plan.hybrid])

@@ -47,8 +47,8 @@ struct RefreshTokenTests {
             }
             #expect(error?.code == (isOver ? .signInRequired : .invalidIDToken))
             #expect(error?.message.contains(message) == true, "\(String(describing: error))")
-            // Nothing is used of what the refresh brought. Another person's tokens are given back; a provider that has
-            // changed its issuer does not end the session.
+            // No part of the response is used. The tokens of another user are revoked; a provider that has changed its
+            // issuer does not end the session.
             #expect(party.calls == (isOver ? [.token, .revocation] : [.token]))
         }
     }

@@ -3,7 +3,7 @@ import Testing
 
 extension Integration {
     @Suite struct QRCode {
-        /// Scanned by a program that no one here wrote, from what the terminal got.
+        /// An independent program scans the terminal's text.
         @Test func `the picture on the terminal is the address with the code in it`() async throws {
             let provider = try HelperProcess(Places.program("local-provider"), ["--exit-with-stdin"])
             try await provider.beside {

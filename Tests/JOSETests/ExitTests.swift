@@ -6,10 +6,10 @@ import Testing
 @Suite struct ExitTests {
     private static let left = LockedValue<(key: VerificationKey, signature: [UInt8])?>(nil)
 
-    /// Threads continue while `exit` runs, after what libcrypto would do there.
+    /// Threads continue while `exit` runs, even after the exit handler of libcrypto.
     @Test func `a signature is verified while the process ends`() async {
         await #expect(processExitsWith: .success) {
-            // In reverse order: what was registered before libcrypto was used comes after its end.
+            // Exit handlers run in reverse order: this one, which is registered first, runs after libcrypto's.
             atexit {
                 let isRight = ExitTests.left.withLock {
                     $0!.key.verifies($0!.signature, of: [1], algorithm: .es256)

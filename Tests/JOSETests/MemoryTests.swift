@@ -3,7 +3,7 @@ import JOSE
 import Testing
 
 /// Keys and contexts of libcrypto are freed. The address sanitizer runs here without its leak detection, since Swift's
-/// runtime keeps what it has made for its types.
+/// runtime keeps the metadata of its types.
 @Suite(.serialized) struct MemoryTests {
     /// The private part of the process's resident memory, in KiB (proc(5)).
     private static func memory() throws -> Int {
@@ -12,7 +12,7 @@ import Testing
         return try #require(line.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first)
     }
 
-    /// By how much a piece of work grows the process, in KiB, after it has been done often enough to have what it keeps.
+    /// The growth of the process by a piece of work, in KiB. The first repetitions, which fill caches, do not count.
     private static func growth(_ count: Int, _ work: () throws -> Void) throws -> Int {
         for _ in 0..<count / 20 { try work() }
         let before = try memory()

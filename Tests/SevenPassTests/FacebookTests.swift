@@ -126,7 +126,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             try await HandlerQuestion.cancelled("exec >&-; STARTED; exec sleep 60")
         }
-        // What it has started holds its output open, in a session of its own.
+        // A process that it has started holds its output open, in a session of its own.
         await #expect(processExitsWith: .success) {
             try await HandlerQuestion.cancelled("setsid sleep 60 & STARTED; exit 0")
         }

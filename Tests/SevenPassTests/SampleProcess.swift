@@ -6,7 +6,7 @@ struct SampleHome: Sendable {
     let path: String
 
     var session: String { path + "/.local/state/seven-pass/session.json" }
-    /// The folder of what was built with the tests.
+    /// The folder of the programs that were built with the tests.
     private static let products =
         URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
     var program: String { Self.products + "/seven-pass" }

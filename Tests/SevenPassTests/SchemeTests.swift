@@ -19,7 +19,7 @@ import Testing
                     entries: SevenPassFixture.alice, transport: fixture.environment.transport,
                     leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
                 ) { browser in
-                    var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+                    var signIn = SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
                     signIn.browser = browser
                     signIn.redirect.privateUse = try PrivateUseRedirect(
                         uri, appName: "Tests", arguments: [], installation: .byPackage)
@@ -43,7 +43,7 @@ import Testing
                 ) { browser in
                     let redirect = try PrivateUseRedirect(
                         uri, appName: "Tests", arguments: [], installation: .byPackage)
-                    var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+                    var signIn = SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
                     (signIn.browser, signIn.redirect.privateUse) = (browser, redirect)
                     let state = try await signIn.run(store: MemoryTokenStore())
                     var signOut = SignOut(appName: "Tests")
@@ -62,7 +62,7 @@ import Testing
     {
         try await withSevenPass { fixture in
             let report = try await fixture.withAlice { browser in
-                var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+                var signIn = SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
                 signIn.browser = browser
                 let state = try await signIn.run(store: MemoryTokenStore())
                 var signOut = SignOut(appName: "Tests")

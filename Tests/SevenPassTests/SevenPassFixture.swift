@@ -10,15 +10,16 @@ import Testing
 /// The double; the library is a module of the same name.
 typealias SevenPassDouble = SevenPass
 
-/// A double of 7Pass, and an app on the same clock: what is done to one is seen by the other.
+/// A double of 7Pass, and an app with the same clock: if a test advances one, it advances the other.
 struct SevenPassFixture: Sendable {
     let double: SevenPassDouble
+    let issuer: Issuer
     let environment: Environment
 
     /// The newer registration: a public client.
     var configuration: SevenPassConfiguration {
         var configuration = SevenPassConfiguration(
-            issuer: double.issuer, clientID: "seven-pass-app", apiBase: double.apiBase)
+            issuer: issuer, clientID: "seven-pass-app", apiBase: double.apiBase)
         configuration.facebook = .init(appID: "734789116545825", externalCallback: double.externalCallback)
         return configuration
     }
@@ -26,13 +27,13 @@ struct SevenPassFixture: Sendable {
     /// An older registration, with a secret.
     var olderConfiguration: SevenPassConfiguration {
         SevenPassConfiguration(
-            issuer: double.issuer, clientID: "seven-pass-legacy", clientSecret: Secret("legacy-secret"),
+            issuer: issuer, clientID: "seven-pass-legacy", clientSecret: Secret("legacy-secret"),
             apiBase: double.apiBase)
     }
 
     var credentialsConfiguration: SevenPassConfiguration {
         SevenPassConfiguration(
-            issuer: double.issuer, clientID: "seven-pass-credentials", clientSecret: Secret("credentials-secret"),
+            issuer: issuer, clientID: "seven-pass-credentials", clientSecret: Secret("credentials-secret"),
             apiBase: double.apiBase)
     }
 
@@ -50,20 +51,20 @@ struct SevenPassFixture: Sendable {
     ) async throws -> AuthState {
         let configuration = configuration ?? self.configuration
         return try await withAlice { browser in
-            var signIn = try SignIn(configuration, appName: "Tests", environment: environment)
+            var signIn = SignIn(configuration, appName: "Tests", environment: environment)
             signIn.browser = browser
             change(&signIn)
             return try await signIn.run(store: store)
         }
     }
 
-    /// Alice's session without a browser, for what comes after the sign-in.
+    /// Alice's session without a browser, for the steps after the sign-in.
     func session(
         accessToken: String? = nil, store: any TokenStore = MemoryTokenStore()
     ) async throws -> (state: AuthState, client: SevenPassClient) {
         let minted = try double.provider.mintSession(
             client: configuration.clientID, scope: "openid profile email offline_access")
-        let provider = try await Discovery(environment: environment).metadata(for: Issuer(double.issuer))
+        let provider = try await Discovery(environment: environment).metadata(for: issuer)
         let token = AccessToken(
             value: Secret(accessToken ?? minted.accessToken), received: environment.now(), lifetime: .seconds(7200))
         let record = try AuthStateRecord(
@@ -84,7 +85,10 @@ func withSevenPass(
     let environment = Environment(
         transport: CurlTransport(.init(proxy: .none)), now: { [clock = double.clock] in Timestamp(wall: clock.now) })
     let result: Result<Void, any Error>
-    do { result = .success(try await body(SevenPassFixture(double: double, environment: environment))) } catch {
+    do {
+        let fixture = SevenPassFixture(double: double, issuer: try Issuer(double.issuer), environment: environment)
+        result = .success(try await body(fixture))
+    } catch {
         result = .failure(error)
     }
     await double.stop()

@@ -97,7 +97,7 @@ import Testing
             let store = MemoryTokenStore()
             let report = try await fixture.withAlice { browser in
                 let configuration = isOlder ? fixture.olderConfiguration : fixture.configuration
-                var signIn = try SignIn(configuration, appName: "Tests", environment: fixture.environment)
+                var signIn = SignIn(configuration, appName: "Tests", environment: fixture.environment)
                 signIn.browser = browser
                 let state = try await signIn.run(store: store)
                 var signOut = SignOut(appName: "Tests")

@@ -5,7 +5,7 @@ public import AppAuthSession
 /// polling until the user approves it (RFC 8628).
 ///
 /// ```swift
-/// var signIn = try DeviceSignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app")
+/// var signIn = DeviceSignIn(issuer: "https://accounts.example.org", clientID: "my-app")
 /// signIn.observe = { event in
 ///     guard case .code(let code) = event else { return }
 ///     print("Open \(code.verificationURI) and enter \(code.userCode)")

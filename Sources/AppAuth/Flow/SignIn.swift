@@ -8,7 +8,7 @@ internal import Logging
 /// outcome to the user (RFC 8252 §7.3).
 ///
 /// ```swift
-/// let signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "My App")
+/// let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
 /// let state = try await signIn.restoreOrSignIn(store: FileTokenStore(path: path))
 /// let token = try await state.freshAccessToken()
 /// ```
@@ -177,7 +177,8 @@ public struct SignIn: Sendable {
     /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
     /// the store. Tokens already issued are then revoked, unless the stored session may be of the same user:
     /// at several providers the revocation would end that session too. The tokens of a replaced session are revoked
-    /// under the same condition.
+    /// under the same condition, after this call has returned: a process that ends soon calls
+    /// ``AuthState/settle(atMost:)`` first.
     ///
     /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
     ///   `CancellationError`.

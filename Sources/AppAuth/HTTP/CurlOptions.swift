@@ -26,7 +26,7 @@ struct CurlOptions: Sendable {
         limit(handle, request)
         secure(handle)
         route(handle, target)
-        send(handle, request.head, body: request.body)
+        send(handle, request)
     }
 
     private func limit(_ handle: CurlHandle, _ request: TransportRequest) {
@@ -69,10 +69,10 @@ struct CurlOptions: Sendable {
         }
     }
 
-    private func send(_ handle: CurlHandle, _ request: HTTPRequest, body: [UInt8]?) {
-        let method = request.method
+    private func send(_ handle: CurlHandle, _ request: TransportRequest) {
+        let method = request.head.method
         // With these methods, a request without a body states its length (RFC 9110 §8.6).
-        let body = body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
+        let body = request.body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
         if method == .head {
             handle.set(SHIMS_CURLOPT_NOBODY, true)
         } else if let body {
@@ -83,8 +83,8 @@ struct CurlOptions: Sendable {
         }
         if method != .head { handle.set(SHIMS_CURLOPT_CUSTOMREQUEST, method.rawValue) }
         // Use a new connection: if the server has just closed a kept one, it may or may not have acted.
-        if !method.isIdempotent { handle.set(SHIMS_CURLOPT_FRESH_CONNECT, true) }
-        handle.setHeader(lines(request.headerFields, hasBody: body != nil))
+        if !request.mayBeRepeated { handle.set(SHIMS_CURLOPT_FRESH_CONNECT, true) }
+        handle.setHeader(lines(request.head.headerFields, hasBody: body != nil))
     }
 
     /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` suppresses libcurl's own.

@@ -95,18 +95,12 @@ final class CurlTransfer: @unchecked Sendable {
     }
 
     /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request
-    /// again, regardless of its method. A request that is not idempotent may be sent only once (RFC 9110 §9.2.2): the
-    /// server may have acted before the connection broke.
+    /// again, even if it must not be repeated. The server may have acted before the connection broke.
     private func beginRequest() -> Bool {
-        guard !requestBegan || request.head.method.isIdempotent else { return false }
+        guard !requestBegan || request.mayBeRepeated else { return false }
         requestBegan = true
         return true
     }
-}
-
-extension HTTPRequest.Method {
-    /// Whether the method is idempotent (RFC 9110 §9.2.2).
-    var isIdempotent: Bool { [.get, .head, .options, .trace, .put, .delete].contains(self) }
 }
 
 extension HTTPResponse {

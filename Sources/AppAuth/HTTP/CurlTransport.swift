@@ -13,7 +13,7 @@ internal import CShims
 /// not follow redirects and does not use cookies or `.netrc`. It enforces the limits for time and size against any
 /// server, also for compressed responses.
 ///
-/// A request whose method is not idempotent is sent over a connection of its own, at most once. Other requests share
+/// A request that may not be repeated is sent over a connection of its own, at most once. Other requests share
 /// kept connections, and may be sent again if a kept connection turns out to be closed (RFC 9110 §9.2.2).
 ///
 /// The first request loads libcurl and starts one thread, which runs all requests of the transport concurrently and

@@ -21,7 +21,7 @@ internal import JOSE
 ///
 /// ```swift
 /// let store = KeyringTokenStore(
-///     application: "org.example.MyApp", issuer: try Issuer("https://op.example"), clientID: "my-app")
+///     application: "org.example.MyApp", issuer: "https://op.example", clientID: "my-app")
 /// ```
 public struct KeyringTokenStore: TokenStore {
     /// The app. It is not secret: any program of the user can list it.

@@ -26,7 +26,7 @@ extension AuthorizationRequest {
     /// Checks the response that the browser returned with (RFC 6749 §4.1.2, RFC 9207 §2.4, RFC 9700 §4.7).
     ///
     /// Compares the state in constant time before it reads anything else: not `error`, not `iss`, not `code`. Signed
-    /// contents (JARM, or an ID token with the code) are verified by ``AuthState/exchange(_:store:environment:)``
+    /// contents (JARM, or an ID token with the code) are verified by ``AuthState/exchange(_:store:environment:confirm:)``
     /// before it sends the code.
     ///
     /// - Parameter query: The encoded query without `?`, or the body of a form post, which has the same encoding (OAuth

@@ -9,7 +9,7 @@ internal import Logging
 /// Safe to share: callers that ask for the same issuer at the same time share one request.
 ///
 /// ```swift
-/// let provider = try await Discovery(environment: .live).metadata(for: Issuer("https://accounts.example.org"))
+/// let provider = try await Discovery(environment: .live).metadata(for: "https://accounts.example.org")
 /// ```
 public final class Discovery: Sendable {
     let environment: Environment

@@ -4,7 +4,7 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     /// The identifier as a URL.
     public let url: SecureURL
 
-    /// Parses and checks an issuer.
+    /// Parses and checks an issuer. (With a literal, Swift calls ``init(stringLiteral:)`` instead.)
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what is wrong.
     public init(_ string: String) throws {
@@ -35,6 +35,16 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     }
 
     private var trimmed: String { string.hasSuffix("/") ? String(string.dropLast()) : string }
+}
+
+extension Issuer: ExpressibleByStringLiteral {
+    /// Creates an issuer from a literal in the source, for example `let issuer: Issuer = "https://accounts.example.org"`.
+    ///
+    /// A literal that is not an issuer is a programming error and ends the program. For a text that comes from elsewhere,
+    /// use ``init(_:)``, which throws.
+    public init(stringLiteral literal: StaticString) {
+        do { try self.init(String(describing: literal)) } catch { preconditionFailure("\(literal): \(error)") }
+    }
 }
 
 extension Issuer: Codable {

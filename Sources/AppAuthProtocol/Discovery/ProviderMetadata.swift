@@ -48,9 +48,9 @@ public struct ProviderMetadata: Sendable, Hashable {
     ///   - endpoints: The URLs of the endpoints.
     ///   - more: Further members of RFC 8414 §2 and OpenID Connect Discovery §3 by name.
     /// - Throws: As ``init(document:)``.
-    public init(issuer: String, endpoints: [Endpoint: String], more: JSON.Object = .init()) throws {
+    public init(issuer: Issuer, endpoints: [Endpoint: String], more: JSON.Object = .init()) throws {
         var members = more
-        members["issuer"] = .string(issuer)
+        members["issuer"] = .string(issuer.string)
         for (endpoint, url) in endpoints { members[endpoint.rawValue] = .string(url) }
         try self.init(document: .object(members))
     }
@@ -62,7 +62,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     ///   loopback).
     public init(tokenEndpoint: String) throws {
         let url = try SecureURL(tokenEndpoint)
-        try self.init(issuer: "\(url.scheme)://\(url.authority)", endpoints: [.token: tokenEndpoint])
+        try self.init(issuer: Issuer("\(url.scheme)://\(url.authority)"), endpoints: [.token: tokenEndpoint])
     }
 
     /// The URL of an endpoint; nil if the provider has none, or names a URL that it may not name.

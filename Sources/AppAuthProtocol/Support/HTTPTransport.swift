@@ -3,8 +3,9 @@ public import HTTPTypes
 /// An HTTP client. It has a single method, so that an app can use the client that it already has.
 ///
 /// An implementation must not follow redirects, which would carry credentials to another host. It must enforce the
-/// limits of the request while it reads, and must end the transfer when its task is cancelled. It returns a response
-/// for every status, and throws only if there is no response.
+/// limits of the request while it reads, and must end the transfer when its task is cancelled. It must not send a request
+/// again unless ``TransportRequest/mayBeRepeated`` is true. It returns a response for every status, and throws only if
+/// there is no response.
 public protocol HTTPTransport: Sendable {
     /// Sends a request and returns the response, even with an error status.
     ///
@@ -22,6 +23,14 @@ public struct TransportRequest: Sendable {
     public var body: [UInt8]?
     /// The limits of the response.
     public var limits: HTTPLimits
+    /// Whether the token that authorizes the request may be used up by it.
+    package var usesUpItsToken = false
+
+    /// Whether the request may be sent again if its connection breaks before the response: the method is idempotent (RFC
+    /// 9110 §9.2.2), and the server issues no new token in place of the request's (RFC 7592 §2.1, §2.2).
+    public var mayBeRepeated: Bool {
+        !usesUpItsToken && [.get, .head, .options, .trace, .put, .delete].contains(head.method)
+    }
 
     /// Creates a request.
     public init(_ head: HTTPRequest, body: [UInt8]? = nil, limits: HTTPLimits = .default) {

@@ -73,20 +73,26 @@ extension AuthState {
         case .verify(let id, let response):
             Task { take(.verified(id, await verify(response), jitter: .random(in: 0...1))) }
         case .publish(let change): publish(change)
-        case .revoke(let tokens, let next):
-            let previous = revoking
-            revocations += 1
-            revoking = Task {
-                await previous?.value
-                if !tokens.isEmpty {
-                    environment.logger.notice("session: revoking tokens that are no longer needed")
-                    _ = await revoke(tokens)
-                }
-                revocations -= 1
-                if revocations == 0 { revoking = nil }
-                for effect in next { execute(effect) }
-            }
+        case .revoke(let tokens): beginRevoking { _ = await self.revoke(tokens) }
         case .finish(let id, let result): waiting.removeValue(forKey: id)?.resume(with: result)
+        case .finishAfterRevocations(let id, let result):
+            Task { [revoking] in
+                await revoking?.value
+                waiting.removeValue(forKey: id)?.resume(with: result)
+            }
+        }
+    }
+
+    /// Revokes tokens that will not be used, after all earlier revocations. A sign-out and ``settle(atMost:)`` wait for it.
+    func beginRevoking(_ revoke: @escaping @Sendable () async -> Void) {
+        environment.logger.notice("session: revoking tokens that are no longer needed")
+        let previous = revoking
+        revocations += 1
+        revoking = Task {
+            await previous?.value
+            await revoke()
+            revocations -= 1
+            if revocations == 0 { revoking = nil }
         }
     }
 

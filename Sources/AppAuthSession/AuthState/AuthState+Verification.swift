@@ -14,15 +14,18 @@ extension AuthState {
 
     /// Verifies the ID token of a response.
     func verify(_ response: TokenResponse) async -> SessionRules.IDTokenOutcome {
-        do { return .verified(try await verifiedIDToken(of: response), keys: verifier.keys?.entry) } catch {
+        guard let token = response.idToken, let previous = record.idToken else { return .absent }
+        do {
+            let verified = try await verify(token, of: response, after: previous)
+            return .verified(verified, keys: verifier.keys?.entry)
+        } catch {
             let error = Self.authError(error)
             return error.isForeign ? .refused(error) : .unverifiable(error)
         }
     }
 
-    /// Returns the ID token of a refresh, verified like the first one, and against it (OpenID Connect Core §12.2).
-    private func verifiedIDToken(of response: TokenResponse) async throws -> IDToken? {
-        guard let token = response.idToken, let previous = record.idToken else { return nil }
+    /// Verifies the ID token of a refresh like the first one, and against it (OpenID Connect Core §12.2).
+    private func verify(_ token: Secret, of response: TokenResponse, after previous: IDToken) async throws -> IDToken {
         var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
         expected.accessToken = response.accessToken
         expected.previous = previous

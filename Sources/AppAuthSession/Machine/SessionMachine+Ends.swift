@@ -22,7 +22,7 @@ extension SessionMachine {
                 .failure(SessionRules.signInRequired("it changed during the refresh"))
             }
         let tokens = tokensToRevoke(after: decision)
-        effects.append(tokens.isEmpty ? .finish(id, result) : .revoke(tokens, then: [.finish(id, result)]))
+        effects += tokens.isEmpty ? [.finish(id, result)] : [.revoke(tokens), .finishAfterRevocations(id, result)]
     }
 
     /// Ends an operation with an error of the store or of its lock.

@@ -13,7 +13,6 @@ extension SessionMachine {
             operations[id] = operation
             calls.append(Call(operation: id, work: .load, isUnattended: isUnattended))
         case .registration:
-            operation.phase = .queued
             operations[id] = operation
             enterQueue(id)
         case .signOut(let reason):
@@ -45,11 +44,11 @@ extension SessionMachine {
         if unsaved != nil {
             save(for: id)
         } else {
-            calls.append(Call(operation: id, work: .load, isUnattended: isPolling(id)))
+            calls.append(Call(operation: id, work: .load, isUnattended: isReadingWhileWaiting(id)))
         }
     }
 
-    func isPolling(_ id: ID) -> Bool { operations[id]?.isPolling ?? false }
+    func isReadingWhileWaiting(_ id: ID) -> Bool { operations[id]?.isReadingWhileWaiting ?? false }
 
     /// Continues an operation once nothing is unsaved.
     mutating func proceed(_ id: ID) {
@@ -58,7 +57,7 @@ extension SessionMachine {
         switch (operation.purpose, operation.phase) {
         case (.signOut, _), (.save, _):
             remove(id)
-            effects.append(.revoke([], then: [.finish(id, .success(.done))]))
+            effects.append(.finishAfterRevocations(id, .success(.done)))
         case (_, .awaitingSave):
             operations[id]?.phase = .locking
             effects.append(.lock(id, expectsSession: wasStored))
@@ -83,8 +82,8 @@ extension SessionMachine {
     private mutating func loadedForToken(
         _ operation: Operation, _ need: SessionRules.TokenRequirement, _ result: Result<AuthStateRecord?, any Error>
     ) {
-        let (id, isPolling) = (operation.id, operation.isPolling)
-        if case .reading = operation.phase {} else if !isPolling { return }
+        let (id, isReadingWhileWaiting) = (operation.id, operation.isReadingWhileWaiting)
+        if case .reading = operation.phase {} else if !isReadingWhileWaiting { return }
         let record: AuthStateRecord?
         do {
             record = try result.get()
@@ -93,21 +92,21 @@ extension SessionMachine {
             try record?.refuseToMove(at: location)
         } catch {
             // A later read may succeed.
-            return isPolling ? keepWaiting(id) : fail(id, error)
+            return isReadingWhileWaiting ? keepWaiting(id) : fail(id, error)
         }
         var copy = record
-        let decision = rules(
-            isPolling ? .tokenNeeded(need, .waiting) : .tokenNeeded(need, .unlocked), &copy, knownNow, now, nil)
+        let phase: SessionRules.LockPhase = isReadingWhileWaiting ? .waiting : .unlocked
+        let decision = rules(.tokenNeeded(need, phase), &copy, knownNow, now, nil)
         if let record { adopt(record) }
         guard case .waitForLock = decision.action else { return conclude(id, decision) }
-        if isPolling { return keepWaiting(id) }
-        operations[id]?.phase = .queued
+        if isReadingWhileWaiting { return keepWaiting(id) }
         enterQueue(id)
     }
 
     // MARK: - Waiting for the lock
 
     private mutating func enterQueue(_ id: ID) {
+        operations[id]?.phase = .queued
         queue.append(id)
         effects.append(.wait(id, min(patience.pause, patience.limit)))
         advanceQueue()
@@ -120,7 +119,7 @@ extension SessionMachine {
         operations[first]?.phase = .awaitingSave
         // A read in progress does not matter: the unsaved change is newer. Since the operation no longer polls, the read
         // is ignored when it returns, and the save may prompt the user.
-        if unsaved != nil, isPolling(first) { keepWaiting(first) }
+        if unsaved != nil, isReadingWhileWaiting(first) { keepWaiting(first) }
         proceed(first)
     }
 
@@ -132,7 +131,7 @@ extension SessionMachine {
         guard left > .zero else { return effects.append(.lockTimedOut(id)) }
         switch (operation.purpose, operation.phase) {
         case (.token, .queued), (.token, .locking):
-            operations[id]?.isPolling = true
+            operations[id]?.isReadingWhileWaiting = true
             read(id)
         default: keepWaiting(id)
         }
@@ -140,7 +139,7 @@ extension SessionMachine {
 
     mutating func keepWaiting(_ id: ID) {
         guard let operation = operations[id], operation.phase.isWaiting else { return }
-        operations[id]?.isPolling = false
+        operations[id]?.isReadingWhileWaiting = false
         effects.append(.wait(id, min(patience.pause, operation.timeLeft)))
     }
 
@@ -151,7 +150,7 @@ extension SessionMachine {
             return
         }
         if let error { return fail(id, error) }
-        operations[id]?.isPolling = false
+        operations[id]?.isReadingWhileWaiting = false
         drop(id)
         effects.append(.stopWaiting(id))
         switch operation.purpose {
@@ -167,58 +166,45 @@ extension SessionMachine {
 
     mutating func mark(_ id: ID) {
         guard case .token(let need)? = operations[id]?.purpose else { return }
-        operations[id]?.phase = .marking
-        update(id, .tokenNeeded(need, .held))
+        update(id, .tokenNeeded(need, .held), in: .marking)
     }
 
-    private mutating func update(_ id: ID, _ event: SessionRules.Event) {
+    private mutating func update(_ id: ID, _ event: SessionRules.Event, in phase: Phase = .storing()) {
+        operations[id]?.phase = phase
         calls.append(Call(operation: id, work: .update(event, at: nil)))
-    }
-
-    private mutating func store(_ id: ID, _ event: SessionRules.Event, mayLoseRefreshToken: Bool) {
-        operations[id]?.phase = .storing(mayLoseRefreshToken: mayLoseRefreshToken)
-        update(id, event)
     }
 
     mutating func responded(_ id: ID, _ result: Result<TokenResponse, AuthError>, _ jitter: Double) {
         guard case .sending(let attempt)? = operations[id]?.phase else { return }
+        operations[id]?.mayLoseRefreshToken = (try? result.get()).map { $0.refreshToken != nil } ?? true
         switch result {
-        case .failure(let error): store(id, .failed(attempt, error, jitter: jitter), mayLoseRefreshToken: true)
+        case .failure(let error): update(id, .failed(attempt, error, jitter: jitter))
         // OpenID Connect Core §12.2: if the session has no ID token, one in the response is not used.
         case .success(let response) where response.idToken == nil || record.idToken == nil:
-            store(
-                id, .completed(attempt, response, idToken: .absent, jitter: jitter), mayLoseRefreshToken: true)
-        case .success(let response) where response.refreshToken == nil:
-            beginVerifying(id, attempt, response, mayLoseRefreshToken: false)
+            update(id, .completed(attempt, response, idToken: .absent, jitter: jitter))
+        case .success(let response) where response.refreshToken == nil: verify(id, attempt, response)
         case .success(let response):
             // The verification may take minutes to fetch metadata and keys. If the process dies meanwhile, the only
             // valid refresh token must not be lost with it.
-            operations[id]?.phase = .storingRefreshToken(attempt, response)
-            update(id, .received(attempt, response))
+            update(id, .received(attempt, response), in: .storingRefreshToken(attempt, response))
         }
     }
 
-    private mutating func beginVerifying(
-        _ id: ID, _ attempt: SessionRules.Attempt, _ response: TokenResponse, mayLoseRefreshToken: Bool
-    ) {
-        operations[id]?.phase = .verifying(attempt, response, mayLoseRefreshToken: mayLoseRefreshToken)
+    private mutating func verify(_ id: ID, _ attempt: SessionRules.Attempt, _ response: TokenResponse) {
+        operations[id]?.phase = .verifying(attempt, response)
         effects.append(.verify(id, response))
     }
 
     mutating func verified(_ id: ID, _ outcome: SessionRules.IDTokenOutcome, _ jitter: Double) {
-        guard case .verifying(let attempt, let response, let mayLoseRefreshToken)? = operations[id]?.phase else {
-            return
-        }
-        store(
-            id, .completed(attempt, response, idToken: outcome, jitter: jitter),
-            mayLoseRefreshToken: mayLoseRefreshToken)
+        guard case .verifying(let attempt, let response)? = operations[id]?.phase else { return }
+        update(id, .completed(attempt, response, idToken: outcome, jitter: jitter))
     }
 
     mutating func registered(_ id: ID, _ client: Client) {
         guard case .working? = operations[id]?.phase else { return }
         // No earlier read is newer than this.
         record.client = client
-        store(id, .registered(client), mayLoseRefreshToken: false)
+        update(id, .registered(client))
     }
 
     // MARK: - Results of the store
@@ -233,7 +219,8 @@ extension SessionMachine {
             effects.append(.send(id, attempt))
         case (.decideAgain, _): mark(id)
         case (.done, .storingRefreshToken(let attempt, let response)):
-            beginVerifying(id, attempt, response, mayLoseRefreshToken: false)
+            operations[id]?.mayLoseRefreshToken = false
+            verify(id, attempt, response)
         default: conclude(id, decision)
         }
     }
@@ -243,9 +230,8 @@ extension SessionMachine {
         else { return }
         switch operation.phase {
         // The write after the verification includes the refresh token.
-        case .storingRefreshToken(let attempt, let response):
-            beginVerifying(id, attempt, response, mayLoseRefreshToken: true)
-        case .storing(_, let inMemory?):
+        case .storingRefreshToken(let attempt, let response): verify(id, attempt, response)
+        case .storing(let inMemory?):
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             conclude(id, unlessSignedOut(inMemory, event, known))
         case .storing where event.isRegistration:

@@ -8,8 +8,21 @@ extension SessionMachine {
         var phase: Phase
         /// How much longer the operation waits for the lock. Only the pauses count.
         var timeLeft: Duration
-        /// Whether the operation reads the store while it waits for the lock. Such a read never prompts the user.
-        var isPolling = false
+        /// Whether the operation, which waits for the lock, is reading the store after a pause. Such a read never prompts
+        /// the user.
+        var isReadingWhileWaiting = false
+        /// Whether the response may have a new refresh token that the store does not have yet. An error counts, since it
+        /// may come with one.
+        var mayLoseRefreshToken = false
+
+        /// Whether a refresh token may be at the provider while its successor is not stored.
+        var isExposed: Bool {
+            switch phase {
+            case .marking, .sending: true
+            case .storingRefreshToken, .verifying, .storing: mayLoseRefreshToken
+            case .reading, .queued, .awaitingSave, .locking, .working: false
+            }
+        }
     }
 
     /// A phase of an operation. Those of a refresh follow one another in this order, but few refreshes pass through all:
@@ -42,10 +55,10 @@ extension SessionMachine {
         case sending(SessionRules.Attempt)
         /// Stores the rotated refresh token. The ID token is not verified yet, and no token is handed out before that.
         case storingRefreshToken(SessionRules.Attempt, TokenResponse)
-        case verifying(SessionRules.Attempt, TokenResponse, mayLoseRefreshToken: Bool)
-        /// Stores the result. If the process dies before, a new refresh token may be lost, unless `mayLoseRefreshToken`
-        /// is false. `inMemory` is the decision about the session in memory, once the store has rejected the result.
-        case storing(mayLoseRefreshToken: Bool, inMemory: SessionRules.Decision? = nil)
+        case verifying(SessionRules.Attempt, TokenResponse)
+        /// Stores the result. `inMemory` is the decision about the session in memory, once the store has rejected the
+        /// result.
+        case storing(inMemory: SessionRules.Decision? = nil)
         /// The caller works under the lock.
         case working
 
@@ -54,16 +67,6 @@ extension SessionMachine {
             switch self {
             case .queued, .awaitingSave, .locking: true
             default: false
-            }
-        }
-
-        /// Whether a refresh token may be at the provider while its successor is not stored.
-        var isExposed: Bool {
-            switch self {
-            case .marking, .sending, .storingRefreshToken: true
-            case .verifying(_, _, let mayLoseRefreshToken), .storing(let mayLoseRefreshToken, _):
-                mayLoseRefreshToken
-            case .reading, .queued, .awaitingSave, .locking, .working: false
             }
         }
     }

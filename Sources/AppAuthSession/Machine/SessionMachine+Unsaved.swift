@@ -24,7 +24,8 @@ extension SessionMachine {
         case .onlyAccessToken where decision.isHandOut:
             // New tokens can be fetched again, so the caller gets this one even if the second write fails.
             record = memory
-            operations[id]?.phase = .storing(mayLoseRefreshToken: false, inMemory: decision)
+            operations[id]?.phase = .storing(inMemory: decision)
+            operations[id]?.mayLoseRefreshToken = false
             calls.append(Call(operation: id, work: .update(event, at: now), knownAtCall: known))
         case .refreshToken, .onlyAccessToken:
             // No process may send the old refresh token, so the lock is kept, too.
@@ -55,12 +56,12 @@ extension SessionMachine {
     /// Makes an operation wait until the unsaved change is stored.
     mutating func save(for id: ID) {
         if !savers.contains(id) { savers.append(id) }
-        requestSave(isUnattended: isPolling(id))
+        requestSave(isUnattended: isReadingWhileWaiting(id))
     }
 
     /// Requests one save for all operations that wait.
     private mutating func requestSave(isUnattended: Bool) {
-        if current.map(\.isSave) ?? false { return }
+        if isSaving { return }
         if let queued = calls.firstIndex(where: \.isSave) {
             calls[queued].isUnattended = calls[queued].isUnattended && isUnattended
         } else {
@@ -81,7 +82,7 @@ extension SessionMachine {
         // A sign-out also revokes the tokens that only memory had, unless another sign-in has replaced the session;
         // ``SessionRules`` gives the reason.
         if case .signedOut = mine.event, !decision.isReplaced { tokens += rest(of: mine.known.record) }
-        if !tokens.isEmpty { effects.append(.revoke(tokens, then: [])) }
+        if !tokens.isEmpty { effects.append(.revoke(tokens)) }
         savesEnded { machine, id in machine.proceed(id) }
         if unsaved == nil { retryPause = nil }
     }
@@ -103,10 +104,10 @@ extension SessionMachine {
             }
         }
         savesEnded { machine, id in
-            let isPolling = machine.isPolling(id)
+            let goesOn = machine.isReadingWhileWaiting(id)
             // Try again if the store rejected an older change, or if only the next call may prompt the user.
-            if !isLatest || call.isUnattended && !isPolling { return machine.proceed(id) }
-            if isPolling { machine.keepWaiting(id) } else { machine.fail(id, error) }
+            if !isLatest || call.isUnattended && !goesOn { return machine.proceed(id) }
+            if goesOn { machine.keepWaiting(id) } else { machine.fail(id, error) }
         }
     }
 

@@ -5,9 +5,9 @@ package import AppAuthProtocol
 /// It uses no task, clock, file or socket. ``AuthState`` executes the effects. The simulation in the tests executes the
 /// same effects in virtual time. ``SessionRules`` decides what is stored and whether a response is accepted.
 ///
-/// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)``; one that changes
-/// the client's registration has one more when it has the lock, and ends with ``Input/workDone(_:)``. `Phase` lists the
-/// phases of an operation that obtains a token.
+/// Callers begin *operations*. Each operation has an identifier and ends with one ``Effect/finish(_:_:)`` or
+/// ``Effect/finishAfterRevocations(_:_:)``; one that changes the client's registration has one more when it has the lock,
+/// and ends with ``Input/workDone(_:)``. `Phase` lists the phases of an operation that obtains a token.
 ///
 /// The machine makes one store call at a time, in the order of the requests. So a session that was read is never older
 /// than the one in memory. What a refresh requests after a sign-out has no effect, because the record that comes with the
@@ -102,9 +102,11 @@ package struct SessionMachine {
         /// Verifies the ID token of a response. It may send ``Input/changed(_:)`` before its result.
         case verify(ID, TokenResponse)
         case publish(SessionChange)
-        /// Revokes tokens that will not be used, if any, after all earlier revocations. Then executes the remaining effects.
-        case revoke([RevocableToken], then: [Effect])
+        /// Begins to revoke tokens that will not be used, after all earlier revocations.
+        case revoke([RevocableToken])
         case finish(ID, Result<Outcome, any Error>)
+        /// Waits for all revocations that have begun, then does the same as ``finish(_:_:)``.
+        case finishAfterRevocations(ID, Result<Outcome, any Error>)
     }
 
     package enum Outcome: Sendable {
@@ -234,7 +236,7 @@ package struct SessionMachine {
     }
 
     /// Whether a refresh token may be at the provider while its successor is not stored.
-    package var isExposed: Bool { operations.values.contains { $0.phase.isExposed } }
+    package var isExposed: Bool { operations.values.contains { $0.isExposed } }
 
     /// How many operations wait until the store accepts the unsaved change. An attempt without a caller counts as one.
     package var savingCount: Int { savers.count + (isRetrying ? 1 : 0) }

@@ -28,24 +28,23 @@ extension SessionRules {
             // Do not report an end that was already known.
             let end = AuthStateRecord.End(reason: loss.reason, date: now.wall)
             var decision = Decision(.fail(loss.error), known.record.end == nil ? .ended(end) : nil)
-            // If another sign-in has replaced the session, revoke nothing: at several providers that would end all of
-            // the client's grants of this user, including the new one.
-            let isReplaced = stored.map { $0.id != known.record.id } ?? false
-            if !isReplaced { decision.orphan = event.response }
+            // A revocation must not end another sign-in that has replaced the session.
+            let mayEndOther = stored.map { $0.id != known.record.id && $0.mayShareGrant(with: known.record) } ?? false
+            if !mayEndOther { decision.orphan = event.response }
             return decision
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
         if let attempt = event.attempt, attempt.session != record.id { return Decision(.decideAgain) }
-        let decision =
-            switch event {
-            case .tokenNeeded(let need, let lock): token(for: need, lock, &record, known, now)
-            case .received(_, let response): receive(response, &record)
-            case .completed(let attempt, let response, let outcome, let jitter):
-                accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
-            case .failed(let attempt, let error, let jitter):
-                fail(attempt, error, jitter, &record, now, occurrence ?? now)
-            case .signedOut, .registered: Decision(.done)
-            }
+        var decision = Decision(.done)
+        switch event {
+        case .tokenNeeded(let need, let lock): decision = token(for: need, lock, &record, known, now)
+        case .received(_, let response): record.merge(refreshToken: response.refreshToken)
+        case .completed(let attempt, let response, let outcome, let jitter):
+            decision = accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
+        case .failed(let attempt, let error, let jitter):
+            decision = fail(attempt, error, jitter, &record, now, occurrence ?? now)
+        case .signedOut, .registered: break
+        }
         stored = record
         return decision
     }
@@ -54,15 +53,8 @@ extension SessionRules {
         let reason: String
         let error: AuthError
 
-        init(_ reason: String) { (self.reason, error) = (reason, signInRequired(reason)) }
-
-        static let replaced = SessionLoss(
-            replacedBy: replacedElsewhere,
-            "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session "
-                + "from the store")
-
-        private init(replacedBy reason: String, _ message: String) {
-            (self.reason, error) = (reason, AuthError(.sessionReplaced, .refresh, message, outcome: .notSent))
+        init(_ reason: String, _ error: AuthError? = nil) {
+            (self.reason, self.error) = (reason, error ?? signInRequired(reason))
         }
     }
 
@@ -74,7 +66,9 @@ extension SessionRules {
         guard var record = stored else {
             return known.wasStored ? .failure(SessionLoss(signedOutElsewhere)) : .success(known.record)
         }
-        guard record.id == known.record.id || record.succeeds(known.record) else { return .failure(.replaced) }
+        guard record.id == known.record.id || record.succeeds(known.record) else {
+            return .failure(SessionLoss(replacedElsewhere, sessionReplaced))
+        }
         // The app's own configuration takes precedence: it may have a new client secret.
         record.change(known.record.client.unless(registeredLater: record.client))
         return record.end.map { .failure(SessionLoss($0.reason)) } ?? .success(record)
@@ -128,31 +122,14 @@ extension SessionRules {
         return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: earlier)))
     }
 
-    private static func receive(_ response: TokenResponse, _ record: inout AuthStateRecord) -> Decision {
-        record.merge(refreshToken: response.refreshToken)
-        return Decision(.done)
-    }
-
     private static func accept(
         _ attempt: Attempt, _ response: TokenResponse, _ outcome: IDTokenOutcome, _ jitter: Double,
         _ record: inout AuthStateRecord, _ now: Timestamp, _ occurrence: Timestamp
     ) -> Decision {
+        var (idToken, keys): (IDToken?, KeySetCache.Entry?) = (nil, nil)
         switch outcome {
-        case .verified where response.token.isExpired(at: response.received):
-            // A server that issues expired tokens must not be asked again at each call.
-            record.merge(refreshToken: response.refreshToken)
-            let error = AuthError(
-                .invalidResponse, .refresh, "expected a valid access token, found one that has already expired",
-                isTemporary: true)
-            return failure(error, attempt.need, jitter, &record, now, occurrence)
-        case .verified(let idToken, let keys):
-            record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
-            guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
-            // This is not the server's fault, and the next call asks it again at once.
-            let late = AuthError(
-                .store, .refresh, "the store accepted the new tokens only after the access token had expired",
-                isTemporary: true)
-            return Decision(.fail(late), .renewed(record))
+        case .absent: break
+        case .verified(let verified, let entry): (idToken, keys) = (verified, entry)
         case .unverifiable(let error):
             // The old refresh token is used up: keep the new one, but nothing that could not be verified.
             record.merge(refreshToken: response.refreshToken)
@@ -163,6 +140,21 @@ extension SessionRules {
             decision.orphan = response
             return decision
         }
+        guard !response.token.isExpired(at: response.received) else {
+            // A server that issues expired tokens must not be asked again at each call.
+            record.merge(refreshToken: response.refreshToken)
+            let error = AuthError(
+                .invalidResponse, .refresh, "expected a valid access token, found one that has already expired",
+                isTemporary: true)
+            return failure(error, attempt.need, jitter, &record, now, occurrence)
+        }
+        record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
+        guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
+        // This is not the server's fault, and the next call asks it again at once.
+        let late = AuthError(
+            .store, .refresh, "the store accepted the new tokens only after the access token had expired",
+            isTemporary: true)
+        return Decision(.fail(late), .renewed(record))
     }
 
     private static func fail(
@@ -235,7 +227,10 @@ extension SessionRules {
     /// Reasons of an end that this process finds in the store.
     static let signedOutElsewhere = "it was signed out", replacedElsewhere = "another sign-in has replaced it"
 
-    static let sessionReplaced = SessionLoss.replaced.error
+    static let sessionReplaced = AuthError(
+        .sessionReplaced, .refresh,
+        "another sign-in, perhaps to another account, has replaced this session. To use it, restore the session from the "
+            + "store", outcome: .notSent)
 
     static func signInRequired(_ reason: String) -> AuthError {
         AuthError(.signInRequired, .refresh, "the session has ended: \(reason). Sign in again")

@@ -70,15 +70,13 @@ package enum SessionRules {
 
     /// The result of verifying the ID token of a response.
     package enum IDTokenOutcome: Sendable {
-        /// The ID token is verified; nil for ``absent``.
-        case verified(IDToken?, keys: KeySetCache.Entry?)
+        /// The response has no ID token, or the session has none to compare it with.
+        case absent
+        case verified(IDToken, keys: KeySetCache.Entry?)
         /// The ID token could not be verified, for a reason that may go away.
         case unverifiable(AuthError)
         /// The ID token is not this session's.
         case refused(AuthError)
-
-        /// The response has no ID token, or the session has none to compare it with.
-        package static let absent = IDTokenOutcome.verified(nil, keys: nil)
     }
 
     package enum Event: Sendable {
@@ -127,7 +125,8 @@ package enum SessionRules {
         package internal(set) var action: Action
         /// The change to report to the observers of the session.
         package var change: SessionChange?
-        /// A response whose tokens will not be used: it came after the end, or its ID token ended the session.
+        /// A response whose tokens will not be used, and which may be revoked: it came after the end, or its ID token
+        /// ended the session.
         package var orphan: TokenResponse?
         /// The session that a sign-out has removed from the store.
         package var removed: AuthStateRecord?

@@ -106,6 +106,15 @@ public struct AuthStateRecord: Sendable, Hashable {
         return subject.isExactly(previous)
     }
 
+    /// Whether a revocation of one session's tokens could end the other: several providers then end all grants that the
+    /// user has given the client, or all clients of one project. If a session does not say whose it is, they may have
+    /// the same user.
+    func mayShareGrant(with other: AuthStateRecord) -> Bool {
+        guard client.provider.issuer == other.client.provider.issuer else { return false }
+        guard let subject = idToken?.subject, let theirs = other.idToken?.subject else { return true }
+        return subject.isExactly(theirs)
+    }
+
     /// Returns the error that keeps the session from being refreshed at this time: that of the last refresh, with
     /// ``AuthError/nextAttempt``. Returns nil if nothing does.
     public func refreshPause(at now: Timestamp) -> AuthError? {

@@ -12,21 +12,13 @@ extension AuthState {
     ///   - authorization: The result of ``DeviceAuthorizationRequest/send(in:)``. Good for one session.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
     ///   - polling: How to wait between two requests, and what observes them.
+    ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
     ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
     public static func awaitApproval(
         of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        polling: PollingOptions = PollingOptions()
-    ) async throws -> AuthState {
-        try await awaitApproval(of: authorization, store: store, environment: environment, polling: polling) { _ in }
-    }
-
-    /// - Parameter confirm: A last step before the session is stored.
-    package static func awaitApproval(
-        of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        polling: PollingOptions,
-        confirm: (AuthState) async throws -> Void
+        polling: PollingOptions = PollingOptions(), confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
         try await awaitApproval(
             .deviceCode(authorization.deviceCode), of: authorization.request.client, authorization.request.scope,
@@ -36,7 +28,7 @@ extension AuthState {
     /// Waits until the user has approved the sign-in on their own device, verifies the ID token and stores the session.
     ///
     /// Polls the token endpoint at the interval that the provider gave, as for a device whose code the user enters
-    /// elsewhere (``awaitApproval(of:store:environment:polling:)-(DeviceAuthorization,_,_,_)``). CIBA Core §10.1, §11;
+    /// elsewhere (``awaitApproval(of:store:environment:polling:confirm:)``). CIBA Core §10.1, §11;
     /// OpenID Connect Core §3.1.3.7, without a nonce, since this flow sends none.
     ///
     /// - Parameters:

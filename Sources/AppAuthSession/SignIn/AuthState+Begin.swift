@@ -5,7 +5,8 @@ extension AuthState {
     /// revoked: otherwise they would stay valid for months, and no sign-out could reach them. For the same reason, the
     /// tokens of the session that they replace are revoked.
     ///
-    /// Nothing is revoked if that could end the session that stays, see ``AuthStateRecord/mayShareGrant(with:)``.
+    /// Nothing is revoked if that could end the session that stays, see ``AuthStateRecord/mayShareGrant(with:)``. The
+    /// revocation of a replaced session goes on after the return; ``settle(atMost:)`` waits for it.
     ///
     /// - Parameters:
     ///   - tokens: The response of the token endpoint.
@@ -32,14 +33,15 @@ extension AuthState {
             let confirmed = await state.record
             unused = confirmed.revocable
             try result.get()
-            // If the replaced session is being moved, another store has it too.
-            if let replaced = try await store.replace(with: confirmed), replaced.end == nil, replaced.move == nil,
-                !replaced.mayShareGrant(with: confirmed)
-            {
-                await revoke(replaced.revocable, of: replaced.client, environment)
-            }
-            return AuthState(
+            let replaced = try await store.replace(with: confirmed)
+            let session = AuthState(
                 record: confirmed, store: store, environment: environment, wasStored: true, proof: proof)
+            // If the replaced session is being moved, another store has it too.
+            if let replaced, replaced.end == nil, replaced.move == nil, !replaced.mayShareGrant(with: confirmed) {
+                // The user is signed in, and does not wait for the provider of before.
+                await session.beginRevoking { await revoke(replaced.revocable, of: replaced.client, environment) }
+            }
+            return session
         } catch {
             // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation. (The
             // tokens of a refused refresh are revoked: that grant was this user's.)
@@ -70,16 +72,5 @@ extension AuthState {
                 group.cancelAll()
             }
         }.value
-    }
-}
-
-extension AuthStateRecord {
-    /// Whether a revocation of one session's tokens could end the other: several providers then end all grants that the
-    /// user has given the client, or all clients of one project. If a session does not say whose it is, they may have
-    /// the same user.
-    fileprivate func mayShareGrant(with other: AuthStateRecord) -> Bool {
-        guard client.provider.issuer == other.client.provider.issuer else { return false }
-        guard let subject = idToken?.subject, let theirs = other.idToken?.subject else { return true }
-        return subject.isExactly(theirs)
     }
 }

@@ -10,21 +10,15 @@ extension AuthState {
     /// - Parameters:
     ///   - response: The result of ``AuthorizationRequest/response(fromQuery:)``.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored, and tokens that have
     ///   arrived are revoked, unless the store has a session that may be of the same user, which several
     ///   providers would end with them.
     public static func exchange(
-        _ response: AuthorizationResponse, store: any TokenStore, environment: Environment
-    ) async throws -> AuthState {
-        try await exchange(response, store: store, environment: environment) { _ in }
-    }
-
-    /// - Parameter confirm: A last step before the session is stored.
-    package static func exchange(
         _ response: AuthorizationResponse, store: any TokenStore, environment: Environment,
-        confirm: (AuthState) async throws -> Void
+        confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
         let request = response.request
         let verifier = JWTVerifier(client: request.client, environment: environment)

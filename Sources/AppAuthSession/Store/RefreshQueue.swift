@@ -74,15 +74,3 @@ public final class RefreshQueue: Sendable {
         continuation?.resume(throwing: CancellationError())
     }
 }
-
-/// A flag that is true the first time it is read.
-final class Once: Sendable {
-    private let done = LockedValue(false)
-
-    func first() -> Bool {
-        done.withLock { done in
-            defer { done = true }
-            return !done
-        }
-    }
-}

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 
 /// A store for one session, for all the processes that share it.
@@ -65,16 +66,21 @@ public enum TokenStoreCall {
 
 /// The right to send the refresh token of a stored session, held until it is released or deinitialized.
 public final class RefreshLock: Sendable {
-    private let flag = Once()
-    private let end: @Sendable () -> Void
+    private let end: LockedValue<(@Sendable () -> Void)?>
 
     /// Creates a lock that was just acquired.
     ///
     /// - Parameter release: Releases the lock; called once.
-    public init(release: @escaping @Sendable () -> Void) { end = release }
+    public init(release: @escaping @Sendable () -> Void) { end = LockedValue(release) }
 
     /// Releases the lock. Further calls have no effect.
-    public func release() { if flag.first() { end() } }
+    public func release() {
+        let end = end.withLock { end in
+            defer { end = nil }
+            return end
+        }
+        end?()
+    }
 
     deinit { release() }
 }

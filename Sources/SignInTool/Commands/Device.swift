@@ -34,9 +34,11 @@ struct Device: Command {
         signIn.authentication = authentication
         signIn.registration = registered?.registration
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
-        let record = try await signIn.run(store: store, console, until: deadline)
+        let state = try await signIn.run(store: store, console, until: deadline)
         StateFolder.note(store, console)
+        let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))
+        await state.finishRevoking(before: deadline)
         return 0
     }
 }

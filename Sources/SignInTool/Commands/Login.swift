@@ -91,17 +91,19 @@ struct Login: Command {
         }
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         if replaceStore { _ = try await StateFolder.discard(store, console) }
-        let record: AuthStateRecord
-        do { record = try await signIn.run(store: store).record } catch is WaysWithoutBrowser.DeviceWanted {
+        let state: AuthState
+        do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
             var device = device(in: console, like: signIn)
             device.provider = found.withLock { $0 }
-            record = try await device.run(store: store, console, until: deadline)
+            state = try await device.run(store: store, console, until: deadline)
         }
         StateFolder.note(store, console)
+        let record = await state.record
         var result = record.summary
         result["userinfo"] = claims.withLock { $0 }
         try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
+        await state.finishRevoking(before: deadline)
         return 0
     }
 

@@ -73,7 +73,7 @@ struct Logout: Command {
     }
 
     private func state(in store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
-        let state = try await StateFolder.restore(store, environment)
+        let state = try await session.restore(store, environment)
         guard let revocationEndpoint, var client = await state?.record.client else { return state }
         client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
         return try await AuthState(restoring: store, as: client, environment: environment)

@@ -31,6 +31,7 @@ struct Password: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let deadline = ContinuousClock.now + limit
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
         let provider = try await Discovery(environment: console.environment).metadata(for: Issuer(issuer))
@@ -45,6 +46,7 @@ struct Password: Command {
                 + "if you can")
         let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))
+        await state.finishRevoking(before: deadline)
         return 0
     }
 }

@@ -12,7 +12,7 @@ enum StoredToken {
     /// - Returns: Whether a token was printed.
     static func print(_ arguments: [String]) -> Bool {
         guard arguments.first == "token", let choice = Choice(arguments.dropFirst()), let store = choice.store,
-            let record = freshOrSoon(store), let token = record.accessToken
+            let record = freshOrSoon(store), choice.matches(record), let token = record.accessToken
         else { return false }
         let line = choice.json ? Token.result(token, record).serialized() : token.value.reveal()
         // If the token cannot be written, the slow path reports the error.
@@ -80,12 +80,14 @@ extension StoredToken {
             guard let all = try? folder.stores() else { return nil }
             let files = all.compactMap { $0 as? FileTokenStore }
             guard files.count == all.count else { return nil }
-            let found = issuer == nil && clientID == nil ? files : files.filter(matches)
+            guard issuer != nil || clientID != nil else { return files.count == 1 ? files.first : nil }
+            let found = files.filter { (try? $0.read()).map(matches) ?? false }
             return found.count == 1 ? found.first : nil
         }
 
-        private func matches(_ store: FileTokenStore) -> Bool {
-            guard let client = (try? store.read())?.client else { return false }
+        /// Whether this is a session of the issuer and client in the options.
+        func matches(_ record: AuthStateRecord) -> Bool {
+            let client = record.client
             return (issuer ?? client.provider.issuer) == client.provider.issuer && (clientID ?? client.id) == client.id
         }
     }

@@ -13,11 +13,11 @@ final class StandardInput: Sendable {
     }
 
     private let state = LockedValue(State())
-    /// Whether standard input was open at the start. If not, its number becomes another file's.
+    /// Whether standard input was open at the start. If not, `Main` opens /dev/null in its place, which has no lines.
     let isOpen: Bool
     let isTerminal: Bool
 
-    /// Creates the instance. Must be called before any file is opened.
+    /// Creates the instance. Must be called before any file is opened, since that file would get the free number.
     init() {
         isOpen = fcntl(STDIN_FILENO, F_GETFD) >= 0
         isTerminal = isOpen && isatty(STDIN_FILENO) == 1

@@ -8,7 +8,7 @@ extension DeviceSignIn {
     /// - Parameter deadline: The time at which the command must end.
     func run(
         store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
-    ) async throws -> AuthStateRecord {
+    ) async throws -> AuthState {
         let shown = LockedValue<Countdown?>(nil)
         defer { shown.withLock { $0?.stop() } }
         console.advice.note(authentication ?? clientSecret.map { .clientSecretBasic($0) } ?? .none)
@@ -30,7 +30,7 @@ extension DeviceSignIn {
             case .waiting, .signedIn: break
             }
         }
-        return try await signIn.run(store: store).record
+        return try await signIn.run(store: store)
     }
 }
 

@@ -42,6 +42,8 @@ struct Interrupts: Sendable {
             }
             let cancel = state.withLock { state -> (@Sendable () -> Void)? in
                 guard state.signal == 0 else {
+                    // A second SIGHUP is no request to hurry: when a terminal closes, the kernel sends one to the job, and
+                    // so does the shell. The refresh in flight must still be stored.
                     if ContinuousClock.now - state.first >= Self.grace, signal != SIGHUP {
                         input.restore()
                         _exit(signal == SIGINT ? 130 : 1)

@@ -2,6 +2,12 @@ internal import AppAuth
 internal import FoundationEssentials
 
 extension AuthState {
+    /// Waits until the tokens of the session that a sign-in has replaced are revoked, a few seconds at most. The result
+    /// of the command is printed before, since the new session does not depend on it.
+    func finishRevoking(before deadline: ContinuousClock.Instant) async {
+        await settle(atMost: (deadline - .now).forWaits)
+    }
+
     /// Returns a valid token, with retries until the deadline. If earlier refreshes have failed, it waits until the
     /// next attempt is due. If the store has rejected new tokens, it tries to store them again. An error of its own
     /// refresh is thrown at once.

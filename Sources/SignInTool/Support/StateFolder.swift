@@ -135,6 +135,27 @@ extension SessionOptions {
         throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
     }
 
+    /// Returns the session in the store that ``find()`` has found.
+    ///
+    /// - Throws: ``AuthError`` if a named file has the session of another issuer or client.
+    func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
+        guard let state = try await StateFolder.restore(store, environment) else { return nil }
+        let client = await state.record.client
+        guard matches(client) else {
+            throw AuthError(
+                .invalidConfiguration, .store,
+                "\(store.location) has the session of \(client.id) at \(client.provider.issuer). Use --issuer and "
+                    + "--client-id for that session, or leave them out",
+                outcome: .notSent)
+        }
+        return state
+    }
+
+    private func matches(_ client: Client) -> Bool {
+        (issuer ?? client.provider.issuer.string) == client.provider.issuer.string
+            && (clientID ?? client.id) == client.id
+    }
+
     /// Returns the options that select each session.
     private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
         let names = entries.map { entry in entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } }
@@ -156,7 +177,7 @@ extension SessionOptions {
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
         guard let store = try await find()?.within(limit),
-            let state = try await StateFolder.restore(store, console.environment)
+            let state = try await restore(store, console.environment)
         else {
             throw AuthError(
                 .signInRequired, .store, "not signed in. Sign in with: sign-in login", outcome: .notSent)

@@ -145,7 +145,7 @@ struct SignedResponseTests {
         more["authorization_signing_alg_values_supported"] = responses.map { .array($0.map(JSON.string)) }
         more["id_token_signing_alg_values_supported"] = idTokens.map { .array($0.map(JSON.string)) }
         let provider = try ProviderMetadata(
-            issuer: Signer.issuer,
+            issuer: Issuer(Signer.issuer),
             endpoints: [
                 .authorization: Signer.issuer + "/authorize", .token: Signer.issuer + "/token",
                 .keys: Signer.issuer + "/keys",

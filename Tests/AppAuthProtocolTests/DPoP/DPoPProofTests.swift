@@ -171,7 +171,7 @@ struct DPoPProofTests {
         let second = try proof.prove(&request, at: now)
         #expect(try jwtPart(1, request.headerFields[.dpop] ?? "")["iat"]?.int == 1_750_003_600)
         #expect(!proof.mustProveAgain(response, to: second, at: now))
-        // Where the clocks agree, the time is not what is wrong.
+        // If the clocks agree, the error is not about the time.
         let other = DPoP(key: try DPoPKey(.es256))
         let near = Self.response(400, error: "invalid_dpop_proof", date: "Sun, 15 Jun 2025 15:06:41 GMT")
         let agreed = try other.prove(&request, at: now)

@@ -14,7 +14,7 @@ struct DeviceAuthorizationTests {
         clientID: String = "s6BhdRkqt3"
     ) throws -> DeviceAuthorizationRequest {
         let provider = try ProviderMetadata(
-            issuer: issuer, endpoints: [.token: issuer + "/token", .deviceAuthorization: issuer + "/device"])
+            issuer: Issuer(issuer), endpoints: [.token: issuer + "/token", .deviceAuthorization: issuer + "/device"])
         return try DeviceAuthorizationRequest(
             client: Client(id: clientID, provider: provider), scope: scope, additionalParameters: more)
     }

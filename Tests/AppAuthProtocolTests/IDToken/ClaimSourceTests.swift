@@ -34,7 +34,7 @@ struct ClaimSourceTests {
             let state = try await world.signIn()
             world.provider.fault(.editDocument { $0 = keys.object ?? .init() }, at: .keys, times: nil)
             let trusted = try ProviderMetadata(
-                issuer: Self.bank, endpoints: [.keys: world.provider.url(.keys)],
+                issuer: Issuer(Self.bank), endpoints: [.keys: world.provider.url(.keys)],
                 more: ["id_token_signing_alg_values_supported": ["ES256"]])
             try await test(world, state, trusted)
         }

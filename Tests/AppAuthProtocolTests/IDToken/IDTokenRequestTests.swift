@@ -128,7 +128,7 @@ struct IDTokenRequestTests {
         let before = try expectations(nonce: nil, previous: .string(Signer.nonce.reveal()))
         try expectSuccess(before)
         try expectRefusal("the same 'nonce'", before) { $0["nonce"] = "another" }
-        // Never sent: what is no string is not the same as none.
+        // A nonce that is not a string is not the same as none.
         let never = try expectations(nonce: nil, previous: nil)
         try expectSuccess(never) { $0["nonce"] = nil }
         for nonce in [1, [], "another"] as [JSON] {

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
@@ -36,6 +37,38 @@ struct RegistrationTests {
             #expect(registration.clientSecretExpiresAt == world.clock.now + 3600)
             let client = try registration.client(at: try await world.metadata())
             #expect(client.authentication == .clientSecretPost(try #require(registration.clientSecret)))
+        }
+    }
+
+    // RFC 7592 §2.1, §2.2: each response may bring another token, so a repeated request would lose it.
+    @Test func `a request with a registration access token may not be repeated`() async throws {
+        try await World.run { world in
+            let registration = try await world.register()
+            let recorder = Recorder(base: world.transport)
+            var environment = world.environment
+            environment.transport = recorder
+            let read = try await registration.read(in: environment)
+            let updated = try await read.update(in: environment) { $0.clientName = "Renamed" }
+            try await updated.delete(in: environment)
+            #expect(recorder.requests.map(\.head.method) == [.get, .put, .delete])
+            #expect(recorder.requests.allSatisfy { !$0.mayBeRepeated })
+            var head = HTTPRequest(method: .get, scheme: "https", authority: "op.example", path: "/")
+            #expect(TransportRequest(head).mayBeRepeated)
+            head.method = .post
+            #expect(!TransportRequest(head).mayBeRepeated)
+        }
+    }
+
+    private final class Recorder: HTTPTransport {
+        private let base: any HTTPTransport
+        private let sent = LockedValue<[TransportRequest]>([])
+        var requests: [TransportRequest] { sent.withLock { $0 } }
+
+        init(base: any HTTPTransport) { self.base = base }
+
+        func send(_ request: TransportRequest) async throws -> TransportResponse {
+            sent.withLock { $0.append(request) }
+            return try await base.send(request)
         }
     }
 

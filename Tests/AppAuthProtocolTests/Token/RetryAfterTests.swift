@@ -5,7 +5,7 @@ import HTTPTypes
 import TestFixtures
 import Testing
 
-/// RFC 9110 §10.2.3: what an app's own HTTP client reports of it may be any number.
+/// RFC 9110 §10.2.3: an app's own HTTP client may report any number.
 struct RetryAfterTests {
     /// Fails before anything is sent, with a wish of its own.
     private struct Overloaded: HTTPTransport {

@@ -34,10 +34,16 @@ struct IssuerTests {
     }
 
     @Test func `issuers are the same if every byte is (Discovery §4.3)`() throws {
-        #expect(try Issuer("https://h/t") == Issuer("https://h/t"))
-        #expect(try Issuer("https://h/t") != Issuer("https://h/t/"))
-        #expect(try Issuer("https://h") != Issuer("https://H"))
-        #expect(try Issuer("https://h") != Issuer("https://h:443"))
+        #expect(Issuer("https://h/t") == Issuer("https://h/t"))
+        #expect(Issuer("https://h/t") != Issuer("https://h/t/"))
+        #expect(Issuer("https://h") != Issuer("https://H"))
+        #expect(Issuer("https://h") != Issuer("https://h:443"))
+    }
+
+    @Test func `a literal is checked as well, and ends the program if it is not an issuer`() async throws {
+        let literal: Issuer = "https://h/t"
+        #expect(try literal == Issuer(String("https://h/t")))
+        await #expect(processExitsWith: .failure) { _ = Issuer("http://h") }
     }
 
     @Test(arguments: ["https://h?a=b", "https://h?", "https://h/#f", "http://h", "h", ""])

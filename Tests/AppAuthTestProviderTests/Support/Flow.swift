@@ -32,7 +32,7 @@ struct Flow {
 
     /// Goes through login and consent.
     ///
-    /// - Returns: What came back to the client.
+    /// - Returns: The parameters of the response to the client.
     func authorize(
         _ changes: KeyValuePairs<String, String?> = [:], in browser: TestBrowser = TestBrowser()
     ) async throws -> Parameters {

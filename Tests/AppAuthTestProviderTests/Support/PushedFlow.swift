@@ -26,7 +26,7 @@ extension Flow {
 }
 
 extension TestBrowser {
-    /// Goes from an authorization request through login and consent to what came back to the client.
+    /// Goes from an authorization request through login and consent to the response.
     func authorize(_ url: String) async throws -> Parameters {
         var location = try await open(url)
         if location == nil, page?.text.contains("type=\"password\"") == true { location = try await signIn() }

@@ -54,6 +54,30 @@ struct DeviceSignInTests {
         }
     }
 
+    @Test func `default scopes that the provider does not list are reported and not requested`() async throws {
+        try await World.run { world in
+            world.provider.fault(
+                .editDocument { $0["scopes_supported"] = ["openid", "email"] }, at: .openIDConfiguration, times: nil)
+            let fixture = DeviceFixture(world)
+            fixture.plan(duringPause: 1) { try await $0.decide() }
+            fixture.plan(duringPause: 2) { try await $0.decide() }
+            var signIn = try fixture.signIn()
+            func leftOut() -> [[Scope]] {
+                fixture.events.compactMap { if case .scopesLeftOut(let scopes) = $0 { scopes } else { nil } }
+            }
+            _ = try await signIn.run(store: MemoryTokenStore())
+            #expect(leftOut() == [[.profile, .offlineAccess]])
+            // Scopes that the app names are requested in any case.
+            signIn.scope = [.openID, .offlineAccess]
+            _ = try await signIn.run(store: MemoryTokenStore())
+            #expect(leftOut().count == 1)
+            #expect(
+                world.provider.log(.deviceAuthorization).map { $0.form["scope"] } == [
+                    "openid", "openid offline_access",
+                ])
+        }
+    }
+
     // RFC 8628 §3.1: as at the token endpoint (RFC 6749 §3.2.1).
     @Test func `a client with a secret authenticates at both endpoints`() async throws {
         try await World.run { world in

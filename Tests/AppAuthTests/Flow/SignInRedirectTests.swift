@@ -33,6 +33,30 @@ struct SignInRedirectTests {
         return Visit(page: try await page.withLock { $0 }?.value ?? "", redirectURI: uri, error: error)
     }
 
+    @Test(
+        arguments: [
+            (["openid", "profile"] as JSON?, nil, [[.offlineAccess]], "openid profile"),
+            (nil, nil, [], "openid profile offline_access"),
+            (["openid"], [.openID, .offlineAccess], [], "openid offline_access"),
+        ] as [(JSON?, [Scope]?, [[Scope]], String)])
+    func `default scopes that the provider does not list are reported and not requested`(
+        supported: JSON?, scope: [Scope]?, expected: [[Scope]], requested: String
+    ) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["scopes_supported"] = supported }, at: .openIDConfiguration)
+            let leftOut = LockedValue<[[Scope]]>([])
+            let visit = try await visit(world) { signIn in
+                signIn.scope = scope
+                signIn.observe = { event in
+                    if case .scopesLeftOut(let scopes) = event { leftOut.withLock { $0.append(scopes) } }
+                }
+            }
+            #expect(visit.error == nil)
+            #expect(leftOut.withLock { $0 } == expected)
+            #expect(world.provider.log(.authorization).first?.query["scope"] == requested)
+        }
+    }
+
     @Test func `without a word the library's page names the app`() async throws {
         try await World.run { world in
             let visit = try await visit(world) { _ in }

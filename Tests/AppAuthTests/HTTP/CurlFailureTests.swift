@@ -123,6 +123,27 @@ struct CurlFailureTests {
         #expect(server.requests.map(\.connection) == [0, 0, 1])
     }
 
+    // RFC 7592 §2.2: the server may have issued another token in place of this request's.
+    @Test(arguments: [HTTPRequest.Method.get, .put])
+    func `a request that uses up its token is sent once, others again`(method: HTTPRequest.Method) async throws {
+        for usesUpItsToken in [true, false] {
+            let server = try RawServer { connection in
+                try connection.readRequest()
+                try connection.reply()
+                if connection.number == 0 {
+                    try connection.readRequest()
+                    connection.reset()
+                }
+            }
+            var request = server.get()
+            request.head.method = method
+            request.usesUpItsToken = usesUpItsToken
+            _ = try await transport.send(server.get())
+            _ = try await transport.send(request)
+            #expect(server.requests.map(\.connection) == (usesUpItsToken ? [0, 1] : [0, 0, 1]))
+        }
+    }
+
     @Test(arguments: [
         ("ftp", "example.com", "/"), ("", "example.com", "/"), ("https", "", "/"),
         ("https", "user:secret@example.com", "/"),

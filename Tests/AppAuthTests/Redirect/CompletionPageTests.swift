@@ -185,7 +185,7 @@ struct OwnPagesTests {
     @Test func `the marks stand out from the icon of the tab`() {
         let light = CompletionPages.Palette.light
         for mark in [light.success, light.failure] { #expect(contrast(mark, 0xFFFFFF) >= 3) }
-        // What is computed here is right: black on white, and a grey that is known to be just enough.
+        // The computation is right for black on white, and for a grey that is known to be just enough.
         #expect(contrast(0x000000, 0xFFFFFF) == 21)
         #expect((4.5..<4.6).contains(contrast(0x767676, 0xFFFFFF)))
     }

@@ -31,7 +31,7 @@ struct CrowdTests {
         #expect(most.listenerThreads == 1)
     }
 
-    /// What others wait for comes first: this thread has time.
+    /// Other threads come first: this one has time.
     private func beModest() { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19) }
 
     @Test func `a hundred thousand wrong requests change nothing but a counter`() async throws {
@@ -53,7 +53,7 @@ struct CrowdTests {
     @Test func `neither heads of 20 MB nor a thousand slow connections take memory, threads or time`() async throws {
         try raiseDescriptorLimit()
         let (most, statuses, time, clients) = try await onThread {
-            // A slow connection may take a minute here, so that what waits for one is found out on a busy machine too.
+            // A slow connection may take a minute here, so that a busy machine also finds code that waits for one.
             let listener = try ListenerProcess(isPatient: true)
             let crowd = Crowd(listener.redirectURI)
             var most = Most(listener)

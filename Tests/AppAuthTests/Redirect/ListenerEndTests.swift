@@ -165,7 +165,7 @@ struct ListenerEndTests {
     @Test func `no descriptor and no thread is left, and memory stays flat`() async {
         await #expect(processExitsWith: .success) {
             let descriptors = ProcessStatus.listenerDescriptors
-            // Once, so that what the runtime takes for itself is taken.
+            // Once, so that the runtime has allocated its own memory.
             try await Abuse.serve(rounds: 3)
             let memory = ProcessStatus.residentMemory
             try await Abuse.serve(rounds: 12)

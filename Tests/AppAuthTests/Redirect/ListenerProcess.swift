@@ -12,7 +12,7 @@ final class ListenerProcess: Sendable {
     ///   - words: The program that starts it, and its arguments.
     ///   - check: Its same-user check.
     ///   - isPatient: Whether a connection may take a minute for its request.
-    ///   - arguments: What it does in place of listening.
+    ///   - arguments: Another task in place of listening.
     init(
         by words: [String] = [], _ check: String = "automatic", isPatient: Bool = false, arguments: [String] = []
     ) throws {
@@ -46,8 +46,7 @@ final class ListenerProcess: Sendable {
         return process.terminationStatus
     }
 
-    /// What is its own of its resident memory, in KiB (proc(5)): not the program's files, whose pages come and go as the
-    /// machine likes.
+    /// The private part of its resident memory, in KiB (proc(5)): without the program's files, whose pages come and go.
     var memory: Int {
         let line = text("status").split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
         return line?.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first ?? 0

@@ -1,7 +1,7 @@
 import AppAuth
 import Testing
 
-/// The decision whether the same-user check is on, by what a program can know of its place.
+/// The decision whether the same-user check is on, by the login session of the program.
 struct PeerCheckTests {
     private func check(
         _ choice: LoopbackRedirectListener.SameUserCheck = .automatic, isTold: Bool = true,

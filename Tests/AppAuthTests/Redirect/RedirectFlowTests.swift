@@ -19,7 +19,7 @@ struct RedirectFlowTests {
 
     @Test func `the browser gets the outcome at an address without the code`() async throws {
         let sockets = try ListeningSockets(at: listener.port)
-        // Longer than what chance puts into an address.
+        // Longer than a random part of an address.
         let done = try await signIn(code: "code-1234567", state: "state-1234567")
         #expect(!done.contains("code-1234567") && !done.contains("state-1234567"))
 
@@ -72,7 +72,7 @@ struct RedirectFlowTests {
             client.send(request("/callback?code=gone&state=s1", host: authority))
             return client
         }
-        // What came before this response has been read, and then what was reset before it is noticed.
+        // Each response shows that the listener has handled the earlier events: the request, then the reset.
         #expect(try await listener.get("/nothing").status == 404)
         gone.reset()
         #expect(try await listener.get("/nothing").status == 404)

@@ -28,7 +28,7 @@ struct DesktopEntryTests {
         #expect(Self.line("Exec", in: Self.entry(handler).text) == command)
     }
 
-    /// By GLib, which is what GNOME starts programs with.
+    /// By GLib, with which GNOME starts programs.
     @Test func `the specification's own checker has nothing to say`() async throws {
         let session = try DesktopFixture()
         for handler in [["/usr/bin/true", "--redirect"], ["/opt/My App/app", "50% $x \"y\" \\"]] {
@@ -77,7 +77,7 @@ struct DesktopEntryTests {
     }
 
     @Test(arguments: [
-        // What xdg-mime makes of each of these, with the line taken away again.
+        // The files that xdg-mime writes, and the same after the line is removed.
         ("\n[Default Applications]\nx-scheme-handler/a=o.desktop\n", ""),
         (
             "[Added Associations]\nb=c\n\n[Default Applications]\nx-scheme-handler/a=o.desktop\n",

@@ -116,7 +116,7 @@ struct HostileHelperTests {
         try await expectsTheRightOneStill(listener, waiting)
     }
 
-    /// Listens as another user, or as this one, at a socket that is there as soon as it does, and prints what comes.
+    /// Listens as another user, or as this one, and prints what arrives. The socket appears when it is ready.
     private static let otherListener = """
         use Socket; $SIG{PIPE} = 'IGNORE'; $| = 1; socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("$ARGV[0].new")) or die "bind: $!";
         $> = $ARGV[1]; listen(S, 5); $> = 0; rename("$ARGV[0].new", $ARGV[0]); print "ready\n"; accept(C, S);

@@ -165,7 +165,7 @@ struct PrivateUseListenerTests {
 
     @Test func `a cancelled wait leaves nothing, within 100 ms`() async throws {
         var best = Duration.seconds(60)
-        // The best of many: what the machine does besides is no measure.
+        // The best of many: other work of the machine does not count.
         for _ in 0..<100 where best >= .milliseconds(100) {
             let listener = try await session.listener(.whileWaiting)
             #expect(!session.isClear)

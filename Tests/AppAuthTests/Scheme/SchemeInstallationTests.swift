@@ -2,7 +2,7 @@ import AppAuth
 import Foundation
 import Testing
 
-/// How the app becomes the handler of its scheme, with the real xdg-mime, and what is there afterwards.
+/// How the app becomes the handler of its scheme, with the real xdg-mime, and the files that remain.
 @Suite(.timeLimit(.minutes(5)))
 struct SchemeInstallationTests {
     private let session: DesktopFixture

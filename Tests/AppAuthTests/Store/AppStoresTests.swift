@@ -23,10 +23,10 @@ struct AppStoresTests {
     }
 
     @Test func `a sign-in has the keyring's entry of its client at its issuer`() async throws {
-        let signIn = try SignIn(issuer: Issuer("https://op.example"), clientID: "app", appName: "App")
+        let signIn = SignIn(issuer: "https://op.example", clientID: "app", appName: "App")
         let store = signIn.keyringStore(application: "org.example.App")
         let expected = KeyringTokenStore(
-            application: "org.example.App", issuer: try Issuer("https://op.example"), clientID: "app")
+            application: "org.example.App", issuer: "https://op.example", clientID: "app")
         #expect(store.location == expected.location && store.label == expected.label)
     }
 }

@@ -6,7 +6,7 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// Callers that wait for a lock of another process, and what the cancelled ones leave.
+/// Callers that wait for a lock of another process, and the traces of cancelled ones.
 @Suite(.timeLimit(.minutes(1)))
 struct LockFileTests {
     @Test func `a caller that is cancelled before the wait begins leaves nothing open`() async throws {

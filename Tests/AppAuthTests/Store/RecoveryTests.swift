@@ -6,8 +6,8 @@ import JOSE
 import TestFixtures
 import Testing
 
-/// What a process leaves in `NAME.new` if it dies before the rename: new tokens of this session are put in its place, and nothing
-/// else is.
+/// A process that dies before the rename leaves a file `NAME.new`. If it has new tokens of this session, the store recovers
+/// them, and otherwise ignores it.
 @Suite(.timeLimit(.minutes(1)))
 struct RecoveryTests {
     enum Remains: CaseIterable {
@@ -16,7 +16,7 @@ struct RecoveryTests {
         case anotherSession, ended, sameToken
     }
 
-    /// A session whose refresh token was presented, and what is left beside it.
+    /// A session whose refresh token was sent, and the remaining file beside it.
     private func prepare(_ remains: Remains, _ folder: StoreFolder) async throws -> AuthStateRecord {
         let mark = PendingRefresh(
             fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))

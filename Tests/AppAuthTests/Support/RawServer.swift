@@ -2,7 +2,7 @@ import AppAuthConcurrency
 import Foundation
 import JOSE
 
-/// A TCP server on loopback that follows a script byte by byte: it can send what no HTTP library would, drip, cut off,
+/// A TCP server on loopback that follows a script byte by byte: it can send malformed responses, drip, cut off,
 /// reset and hold. Each connection has a thread of its own. Ends when it is released.
 final class RawServer: Sendable {
     typealias Script = @Sendable (RawConnection) throws -> Void

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// A package of its own, so that appauth-bench is built without what its peer is made of.
+// A package of its own, so that appauth-bench is built without the dependencies of its peer.
 let package = Package(
     name: "benchmark-peer",
     dependencies: [.package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1")],

@@ -70,7 +70,7 @@ package struct Failure: Error {
     }
 }
 
-/// The file's bytes; without Foundation, which would count in what is measured.
+/// The file's bytes, read without Foundation, which would count in the measurement.
 package func contents(of path: String) throws -> [UInt8] {
     guard let file = fopen(path, "re") else { throw Failure("\(path) cannot be read") }
     defer { fclose(file) }

@@ -13,7 +13,8 @@ func variable(_ name: String) throws -> String {
 extension Client {
     /// A client of the server at the URL, with its origin as the issuer.
     init(id: String, serverOf url: SecureURL, endpoints: [ProviderMetadata.Endpoint: String] = [:]) throws {
-        let provider = try ProviderMetadata(issuer: "\(url.scheme)://\(url.authority)", endpoints: endpoints)
+        let provider = try ProviderMetadata(
+            issuer: Issuer("\(url.scheme)://\(url.authority)"), endpoints: endpoints)
         self.init(id: id, provider: provider)
     }
 }

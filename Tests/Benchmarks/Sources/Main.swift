@@ -3,8 +3,8 @@
 //     swift build -c release --package-path Tests/Benchmarks
 //     Tests/Benchmarks/.build/release/appauth-bench COMMAND …
 //
-// Each command prints one line of JSON: `n` operations in `wall_s` seconds that took `cpu_s` seconds of CPU, and what is
-// named below. Exit status: 0 done, 1 something is missing or wrong (one line on standard error says what), 2 wrong usage.
+// Each command prints one line of JSON: `n` operations in `wall_s` seconds that took `cpu_s` seconds of CPU, and the
+// members below. Exit status: 0 done, 1 something is missing or wrong (one line on standard error says what), 2 wrong usage.
 //
 // verify DIR ALG SECONDS
 //     Verifies ID tokens on one thread: signature, iss, aud, exp and nonce of each. DIR holds the provider's keys,
@@ -25,15 +25,15 @@
 //     with the token `bench-token` (`auth_n`, `auth_cpu`, `auth_wall`), by turns in slices of 100 ms.
 //
 // listener SERVER SECONDS
-//     What listener-bench measures, the program beside this one: swift-nio, which it is compared with, is in no program that
-//     has only the library, and would count in its memory.
+//     Drives the program listener-bench. That program is separate, because swift-nio, the peer, would count in the memory of
+//     the library.
 
 internal import BenchReport
 internal import Glibc
 
 @main
 enum Main {
-    // On the main thread, so that what needs one thread has no other.
+    // On the main thread, so that the measurements of one thread start no other.
     @MainActor static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         await report(as: "appauth-bench") { try await run(arguments) }

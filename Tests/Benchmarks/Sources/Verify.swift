@@ -57,7 +57,8 @@ private struct Sample {
             throw Failure("expected a token with 'iss' and 'aud'")
         }
         let provider = try ProviderMetadata(
-            issuer: issuer, endpoints: [:], more: ["id_token_signing_alg_values_supported": [.string(algorithm)]])
+            issuer: Issuer(issuer), endpoints: [:],
+            more: ["id_token_signing_alg_values_supported": [.string(algorithm)]])
         var verifier = IDTokenVerifier(client: Client(id: clientID, provider: provider))
         verifier.trustedAudiences = Set(audience)
         let issued = payloads.compactMap { $0["iat"]?.double }

@@ -6,7 +6,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-// What modules do and assert.
+// The steps and assertions of modules.
 
 extension Plan {
     /// Runs a module at a provider of its own, which is stopped at the end.
@@ -50,7 +50,7 @@ extension Plan {
     /// The sign-in is refused, and nothing is called afterwards.
     ///
     /// - Parameters:
-    ///   - message: What the error says.
+    ///   - message: A part of the error's message.
     ///   - calls: Where the relying party went before it noticed.
     func refuses(
         _ code: AuthError.Code, _ message: String, after calls: [Endpoint],

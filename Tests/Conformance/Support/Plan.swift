@@ -84,7 +84,7 @@ extension Plan {
     static let clientID = "conformance"
     static let secret = "thirty-two bytes and more, none of them known"
 
-    /// A provider that wants of the client what the plan says.
+    /// A provider that requires of the client what is in the plan.
     func configuration(_ key: SigningKey) -> LocalProvider.Configuration {
         var client = RegisteredClient(
             id: Self.clientID, secret: isFinancial ? nil : Self.secret, keys: isFinancial ? [key.publicKey] : [],
@@ -101,8 +101,8 @@ extension Plan {
         return configuration
     }
 
-    /// What the provider says of itself: its algorithms (FAPI 1.0 Advanced §8.6, FAPI 2.0 Security Profile §5.4.1), and where
-    /// clients with a certificate go (RFC 8705 §5), which is here the same provider under another name.
+    /// The provider's metadata: its algorithms (FAPI 1.0 Advanced §8.6, FAPI 2.0 Security Profile §5.4.1), and the endpoints
+    /// for clients with a certificate (RFC 8705 §5). Here these are the same provider under another name.
     var metadata: Fault? {
         let (isFinancial, hasAliases) = (isFinancial, bindsTokensToCertificate && hasEndpointAliases)
         guard isFinancial || hasAliases else { return nil }
@@ -121,7 +121,7 @@ extension Plan {
         }
     }
 
-    /// What the client asks for.
+    /// The options of the client's request.
     var options: AuthorizationRequest.Options {
         var options = AuthorizationRequest.Options()
         (options.responseType, options.responseMode) = (responseType, responseMode)
@@ -129,7 +129,7 @@ extension Plan {
         return options
     }
 
-    /// With what kind of key the tokens are bound to the session.
+    /// The kind of key that the tokens are bound to.
     var dpop: DPoPAlgorithm? { [.fapi2, .fapi2Signed].contains(profile) ? .es256 : nil }
 
     var authentication: ClientAuthentication {

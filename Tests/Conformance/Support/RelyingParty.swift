@@ -12,12 +12,12 @@ struct RelyingParty: Sendable {
     let provider: LocalProvider
     private(set) var environment: Environment
     let browser: ScriptedBrowser
-    /// Unlike what the provider calls the client.
+    /// It differs from the client's name at the provider.
     private static let appName = "Relying Party"
     /// Where the provider is spoken to by TLS.
     let certificates: Certificates?
 
-    /// What the browser brought is no answer: the library would go on waiting.
+    /// The browser's request was not the response: the library would wait on.
     struct NoResponse: Error {}
 
     init(_ plan: Plan, _ provider: LocalProvider, _ key: SigningKey, _ certificates: Certificates?) throws {
@@ -43,7 +43,7 @@ struct RelyingParty: Sendable {
         return try await Discovery(environment: environment).metadata(for: Issuer(provider.issuer))
     }
 
-    /// - Parameter edit: Changes what a client that registers itself says.
+    /// - Parameter edit: Changes the metadata of a client that registers itself.
     func client(_ edit: (inout ClientMetadata) -> Void = { _ in }) async throws -> Client {
         let provider = try await metadata()
         guard plan.profile == .dynamic else {
@@ -105,7 +105,7 @@ struct RelyingParty: Sendable {
     /// Runs a flow of the library's with alice at the browser. If the browser's journey ends elsewhere than at the app, the
     /// flow is cancelled: it would go on waiting.
     ///
-    /// - Throws: What the flow throws; ``NoResponse`` if the browser brought no response to it.
+    /// - Throws: The errors of the flow; ``NoResponse`` if the browser brought no response to it.
     private func browse<Value: Sendable>(
         _ flow: @escaping @Sendable (Browser) async throws -> Value
     ) async throws -> Value {
@@ -133,7 +133,7 @@ struct RelyingParty: Sendable {
 
     /// Uses the session's tokens where the plan does: at the userinfo endpoint, or at a resource.
     ///
-    /// - Throws: What the library throws, or ``Status`` for a response that is no success.
+    /// - Throws: The errors of the library, or ``Status`` for a response that is no success.
     func use(_ state: AuthState) async throws {
         guard plan.destination == .api else {
             _ = try await state.userInfo()

@@ -18,7 +18,7 @@ struct Till: Sendable {
 
     /// A session by backchannel authentication.
     ///
-    /// - Parameter happens: What happens at the provider in each pause, counted from 1; by default alice approves in the
+    /// - Parameter happens: The events at the provider in each pause, counted from 1; by default alice approves in the
     ///   second one.
     func signIn(
         as user: String = "alice",

@@ -25,7 +25,7 @@ enum Challenges {
         let isDead = challenges.contains {
             ($0.scheme == "bearer" || $0.scheme == "dpop") && $0.parameters["error"] == "invalid_token"
         }
-        // HTTPTypes cleans what HTTP cannot carry, and keeps no character beyond Latin-1.
+        // HTTPTypes removes characters that HTTP does not allow, and all beyond Latin-1.
         if HTTPField.isValidValue(field), field.utf8.allSatisfy({ $0 < 0x80 }) {
             expect(response.saysInvalidToken == isDead, "dead and alive")
         }

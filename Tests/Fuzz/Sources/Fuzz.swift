@@ -29,7 +29,7 @@ private let check: @Sendable ([UInt8]) -> Void = {
     }
 }()
 
-/// Ends the run, and libFuzzer keeps the input. An optimised `precondition` would not say what was broken.
+/// Ends the run, and libFuzzer keeps the input. An optimised `precondition` would not name the broken rule.
 func expect(_ condition: Bool, _ what: @autoclosure () -> String) { if !condition { fatalError(what()) } }
 
 /// Waits for asynchronous work: libFuzzer calls from no task.

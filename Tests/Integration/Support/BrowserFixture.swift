@@ -74,7 +74,7 @@ struct BrowserFixture {
 
     // MARK: The provider's pages
 
-    /// Gives name and password, which leads to the question whether the app may have what it asks for.
+    /// Enters name and password, which leads to the consent page.
     func identifies(in tab: Tab) async throws {
         try await tab.shows("Sign in")
         try await tab.type(Self.user, into: "input[name=username]")

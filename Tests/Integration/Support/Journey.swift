@@ -110,7 +110,7 @@ extension Provider {
         #expect(metadata.issuer == profile.issuer)
         #expect(metadata.token_endpoint.hasPrefix("http://127.0.0.1:"))
 
-        // RFC 8414 §3.3: what the document says must be what was asked for, to the letter.
+        // RFC 8414 §3.3: the issuer in the document must be the requested one, byte for byte.
         let other = try await program.run(["discover", profile.issuer + "/", "--json"])
         #expect(other.status == 1)
         #expect(try !other.json(SignIn.Failure.self).error.code.isEmpty)

@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Tab {
-    /// What the last page has to be, however large the window and the letters are. With the name of a folder in the
-    /// environment variable `APPAUTH_PICTURES`, the page's pictures are put there.
+    /// Checks the last page with windows and letters of every size. If the environment variable `APPAUTH_PICTURES` names a
+    /// folder, the page's pictures are put there.
     func isPresentable(
         as name: String, in settings: RealBrowser.Settings, _ location: SourceLocation = #_sourceLocation
     ) async throws {

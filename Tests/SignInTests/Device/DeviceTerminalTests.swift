@@ -5,7 +5,7 @@ import Testing
 /// `sign-in device` on a terminal: the picture of the code, and the time that is left.
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceTerminalTests {
-    /// Runs the command on a terminal of this size until its time is over, and returns what the terminal got.
+    /// Runs the command on a terminal of this size until its time is over, and returns the terminal's text.
     private func terminal(
         _ fixture: CommandFixture, columns: Int, rows: Int, seconds: Int = 2, with changes: [String: String?] = [:]
     ) async throws -> String {

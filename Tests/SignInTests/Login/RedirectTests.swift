@@ -24,7 +24,7 @@ struct RedirectTests {
             _ = try outcome.result()
             #expect(page.contains("sign-in"))
             #expect(await redirects.isClosed())
-            // What to do, the URL, that it can be pasted, and two about the code for another device.
+            // The instruction, the URL, the offer to paste, and two lines about the code for another device.
             #expect(outcome.errorLines.count == 5)
         }
     }

@@ -6,7 +6,7 @@ import JOSE
 import AppAuthTestProvider
 import Testing
 
-/// The session here is removed even if the provider fails. What it did not confirm is reported.
+/// The session here is removed even if the provider fails. The command reports the steps that it did not confirm.
 @Suite(.timeLimit(.minutes(5)))
 struct LogoutFailureTests {
     @Test func `a revocation that is refused is reported`() async throws {

@@ -1,7 +1,7 @@
 import Foundation
 import AppAuthTestProvider
 
-/// A desk in a session of its own: what a login makes, and the desktop's files, are the test's.
+/// A fixture in a login session of its own, with its own desktop files.
 struct SchemeFixture: Sendable {
     static let uri = "oauthtest://oauth-callback"
     static let uriWithDomain = "de.7pass.example:/cb/authz"

@@ -121,7 +121,7 @@ struct SchemeRedirectTests {
         }
     }
 
-    // MARK: what is missing
+    // MARK: Missing parts
 
     @Test func `without xdg-mime the error names its package, before the browser opens`() async throws {
         try await SchemeFixture.with { scheme in

@@ -57,7 +57,7 @@ struct SessionChoiceTests {
             let tokens = try await [
                 token("--client-id", "-second").result(),
                 token("--issuer", fixture.issuer, "--client-id", "-second").result(),
-                token("--store", stored[0], "--issuer", "https://op.example").result(),
+                token("--store", stored[0], "--issuer", fixture.issuer).result(),
             ].map { $0["access_token"]?.string }
             #expect(stored[0].hasSuffix("+-second.json") && Set(tokens).count == 1 && tokens[0] != nil)
             let other = try await token("--issuer", fixture.issuer, "--client-id", "demo").result()
@@ -66,9 +66,52 @@ struct SessionChoiceTests {
             try await token().failure(1, "unavailable")
             try await token("--issuer", fixture.issuer).failure(1, "unavailable")
             try await token("--issuer", "http://op.example", "--store", stored[0]).failure(1, "unavailable")
+            try await token("--issuer", "https://op.example", "--store", stored[0]).failure(1, "unavailable")
+            try await token("--client-id", "demo", "--store", stored[0]).failure(1, "unavailable")
             try await token("--client-id", "third").failure(1, "unavailable")
             _ = try await fixture.run("logout", "--json", "--local", "--client-id", "demo").result()
             _ = try await token("--issuer", fixture.issuer).result()
+        }
+    }
+
+    @Test func `a file with the session of another issuer or client is refused and stays`() async throws {
+        try await withDesk { fixture in
+            let store = ["--store", "file:\(fixture.home)/session"]
+            _ = try await fixture.start(fixture.loginArguments(store)).outcome().result()
+            let session = try Data(contentsOf: URL(fileURLWithPath: "\(fixture.home)/session"))
+            let others = [["--client-id", "other"], ["--issuer", "https://op.example", "--client-id", "demo"]]
+            let commands = [
+                ["token"], ["token", "--force-refresh"], ["userinfo"], ["request", "GET", fixture.provider.url(.api)],
+                ["exchange"], ["logout"], ["logout", "--local"], ["logout", "--discard"],
+            ]
+            for other in others {
+                for command in commands {
+                    let message = try await fixture.start(command + ["--json"] + store + other).outcome()
+                        .failure(1, "invalid_configuration")
+                    #expect(message.contains("/session has the session of demo at \(fixture.issuer)"), "\(message)")
+                }
+                let status = try await fixture.start(["status", "--json"] + store + other).outcome().result()
+                #expect(status["sessions"] == [])
+            }
+            #expect(try Data(contentsOf: URL(fileURLWithPath: "\(fixture.home)/session")) == session)
+            #expect(fixture.provider.count(.token) == 1 && fixture.provider.count(.revocation) == 0)
+            let own = ["--issuer", fixture.issuer, "--client-id", "demo"]
+            for command in [["token"], ["token", "--force-refresh"], ["logout", "--revoke-only"]] {
+                _ = try await fixture.start(command + ["--json"] + store + own).outcome().result()
+            }
+        }
+    }
+
+    @Test func `a sign-in replaces the session of another client in the named file`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients.append(RegisteredClient(id: "second", redirectURIs: [.anyLoopback]))
+        try await withDesk(configuration) { fixture in
+            let store = ["--store", "file:\(fixture.home)/session"]
+            for client in ["demo", "second"] {
+                _ = try await fixture.start(fixture.loginArguments(store, client: client)).outcome().result()
+            }
+            let status = try await fixture.start(["status", "--json"] + store).outcome().result()
+            #expect(status["sessions"]?.array?.map { $0["client_id"]?.string } == ["second"])
         }
     }
 

@@ -209,7 +209,7 @@ struct PointsTests {
     }
 }
 
-/// Where what happens in a refresh: the numbers of points.
+/// The points at which the steps of a refresh happen, by number.
 private struct Refresh {
     let points: [String]
 

@@ -78,7 +78,7 @@ final class Torture: Sendable {
         // One refresh for each expiry, and one more for each that came to nothing.
         #expect(newRefreshes <= inVain + 1, "\(name)")
         try check(name)
-        // What comes later and still has an older refresh token would end the session.
+        // From here on, a request with an older refresh token would end the session.
         fixture.provider.endGracePeriods()
     }
 

@@ -52,7 +52,7 @@ struct TortureTests {
         }
     }
 
-    /// What is left: counted apart, since no client can do anything about it but say so.
+    /// The remaining loss, counted apart: a client can only report it.
     @Test func `a response that is lost at a strict server ends the session, with the reason`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 11)

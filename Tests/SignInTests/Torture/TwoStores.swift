@@ -49,7 +49,7 @@ struct TwoStores {
         return try fixture.start([BuiltProducts.path("keyring-program")], arguments + entry, bus)
     }
 
-    // MARK: What is stored
+    // MARK: Stored sessions
 
     func record(in location: Place) async throws -> AuthStateRecord? {
         switch location {
@@ -81,7 +81,7 @@ struct TwoStores {
         }
     }
 
-    /// Checks what must hold while no process runs: at most one of two copies is used, and a copy that only waits for
+    /// Checks the invariants while no process runs: at most one of two copies is used, and a copy that only waits for
     /// the removal of the other is identical.
     func checkCopies(_ round: String) async throws {
         let (inFile, inKeyring) = (try await record(in: .file), try await record(in: .keyring))

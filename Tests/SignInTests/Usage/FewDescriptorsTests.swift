@@ -26,7 +26,7 @@ struct FewDescriptorsTests {
         }
     }
 
-    /// What is possible is done, and nothing is lost.
+    /// The command does what it can, and nothing is lost.
     @Test(arguments: [35, 36, 40, 50]) func `a refresh with few descriptors succeeds`(limit: Int) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

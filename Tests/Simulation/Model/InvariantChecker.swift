@@ -206,13 +206,13 @@ final class InvariantChecker {
         where attempt.need.parameters != .session && error.code == .invalidGrant && !error.isTemporary: break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
         // The store accepted the tokens late.
-        case (.completed(_, _, .verified, _), .fail(let error)) where error.code == .store: failures[id] = nil
+        case (.completed(_, _, .absent, _), .fail(let error)) where error.code == .store: failures[id] = nil
         // The rejected parameters were one caller's. The session's own refresh succeeded.
-        case (.completed(_, _, .verified, _), .fail(let error)) where error.message.contains("invalid_scope"):
+        case (.completed(_, _, .absent, _), .fail(let error)) where error.message.contains("invalid_scope"):
             failures[id] = nil
-        case (.completed(_, _, .unverifiable(let error), _), _), (.completed(_, _, .verified, _), .fail(let error)):
+        case (.completed(_, _, .unverifiable(let error), _), _), (.completed(_, _, .absent, _), .fail(let error)):
             fail(error, id, now)
-        case (.completed(_, _, .verified, _), _): failures[id] = nil
+        case (.completed(_, _, .absent, _), _): failures[id] = nil
         default: break
         }
     }

@@ -75,7 +75,9 @@ final class SimulatedSession {
         case retry(Int, at: Int)
         case wire(SessionMachine.ID, SimulatedRequest)
         case verify(SessionMachine.ID, at: Int)
-        case revoke([RevocableToken], then: [SessionMachine.Effect])
+        case revoke([RevocableToken])
+        /// The end of an operation that waits for all revocations.
+        case finish(SessionMachine.ID, Result<SessionMachine.Outcome, any Error>)
 
         var isRetry: Bool { if case .retry = self { true } else { false } }
     }

@@ -132,6 +132,7 @@ extension Simulation {
     func canGo(_ event: Session.Event, _ session: Session) -> Bool {
         switch event {
         case .join, .call, .storeReturned, .lockTimedOut, .revoke: true
+        case .finish: !session.events.contains { if case .revoke = $0 { true } else { false } }
         case .lock: isLockFree(session.store)
         case .wait(_, let time), .retry(_, let time), .verify(_, let time): clock.time >= time
         case .wire(_, let request): clock.time >= request.endsAt
@@ -170,9 +171,8 @@ extension Simulation {
         case .wire(let id, let request): receive(id, request, session, process)
         case .verify(let id, _):
             feed(.verified(id, outcome, jitter: jitter), session, process)
-        case .revoke(let tokens, let next):
-            revoke(tokens)
-            for effect in next { execute(effect, session, process) }
+        case .revoke(let tokens): revoke(tokens)
+        case .finish(let id, let result): session.completions.removeValue(forKey: id)?(result)
         }
         if !process.isDaemon, session.isIdle, process.move == nil { kill(process) }
     }
@@ -238,8 +238,9 @@ extension Simulation {
             // Sometimes the keys have to be fetched first.
             session.events.append(.verify(id, at: clock.time + (keysAreSlow ? 20_000 : 0)))
         case .publish: break
-        case .revoke(let tokens, let next): session.events.append(.revoke(tokens, then: next))
+        case .revoke(let tokens): session.events.append(.revoke(tokens))
         case .finish(let id, let result): session.completions.removeValue(forKey: id)?(result)
+        case .finishAfterRevocations(let id, let result): session.events.append(.finish(id, result))
         }
     }
 

@@ -174,7 +174,7 @@ final class Simulation {
         if !process.isDaemon { kill(process) }
     }
 
-    /// Ends a process. Its memory is lost; the stores keep what they have.
+    /// Ends a process. Its memory is lost; the stores stay as they are.
     func kill(_ process: SimulatedProcess) {
         guard process.session != nil || process.move != nil else { return }
         note("process \(process.number) ends")
@@ -205,7 +205,7 @@ final class Simulation {
     /// Checks that the newest refresh token is in the store, or in a process that will store it, or is lost.
     private func checkNewestToken() {
         guard let record = home.record, record.end == nil else { return }
-        // Signed out in the store where it had arrived: the next move removes what is left.
+        // Signed out in the target store: the next move removes the rest from the source.
         guard record.move == nil || !checker.isGone(record.id) else { return }
         // A sign-out drops the tokens before the store removes the session.
         guard !checker.signedOut.contains(record.id) else { return }

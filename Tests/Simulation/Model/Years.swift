@@ -1,7 +1,7 @@
 import AppAuthProtocol
 import Foundation
 
-/// A protection of sessions, which can be left out to see what it is worth.
+/// A protection of sessions, which can be left out to measure its effect.
 package enum Protection: String, CaseIterable, Sendable {
     case lock
     case rereading = "re-read"

@@ -1,7 +1,7 @@
 import ArgumentParser
 import SessionSimulation
 
-/// Simulates users over years, and prints what became of their sessions.
+/// Simulates users over years, and prints the outcome of their sessions.
 @main
 struct Simulate: AsyncParsableCommand {
     @Argument(help: "How many years of use.")

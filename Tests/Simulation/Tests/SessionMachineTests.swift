@@ -64,24 +64,17 @@ struct SessionMachineTests {
         }
 
         func outcomes(of id: SessionMachine.ID) -> [Result<SessionMachine.Outcome, any Error>] {
-            outcomes(of: id, in: effects)
-        }
-
-        private func outcomes(
-            of id: SessionMachine.ID, in effects: [SessionMachine.Effect]
-        ) -> [Result<SessionMachine.Outcome, any Error>] {
-            effects.flatMap { effect -> [Result<SessionMachine.Outcome, any Error>] in
+            effects.compactMap { effect in
                 switch effect {
-                case .finish(id, let result): [result]
-                case .revoke(_, let next): outcomes(of: id, in: next)
-                default: []
+                case .finish(id, let result), .finishAfterRevocations(id, let result): result
+                default: nil
                 }
             }
         }
 
         var revoked: [String] {
             effects.flatMap { effect -> [String] in
-                if case .revoke(let tokens, _) = effect { tokens.map { $0.value.reveal() } } else { [] }
+                if case .revoke(let tokens) = effect { tokens.map { $0.value.reveal() } } else { [] }
             }
         }
 

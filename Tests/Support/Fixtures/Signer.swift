@@ -17,7 +17,7 @@ package struct Signer: Sendable {
     package static func provider(_ algorithms: [String]? = nil) throws -> ProviderMetadata {
         var more = JSON.Object()
         more["id_token_signing_alg_values_supported"] = algorithms.map { .array($0.map(JSON.string)) }
-        return try ProviderMetadata(issuer: issuer, endpoints: [.token: issuer + "/token"], more: more)
+        return try ProviderMetadata(issuer: Issuer(issuer), endpoints: [.token: issuer + "/token"], more: more)
     }
 
     /// Returns a verifier that accepts all of these algorithms by default, so that an invalid token fails for another

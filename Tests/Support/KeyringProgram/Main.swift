@@ -211,7 +211,7 @@ enum Main {
         getrlimit(openFiles, &limit)
         let open = (0..<1024).filter { fcntl($0, F_GETFD) >= 0 }
         limitDescriptors(to: rlim_t((open.max() ?? 0) + 1))
-        // What lies between is taken too.
+        // The descriptors in between are taken too.
         while dup(0) >= 0 {}
         return limit.rlim_cur
     }

@@ -9,7 +9,7 @@ internal import HTTPTypes
 /// requests were ignored. Ends with its standard input, if that comes first.
 ///
 /// With `get URL MILLISECONDS` it sends a request instead, with that limit, and prints the status and the length of the
-/// response, or the code of the error: what a process does that can be stopped.
+/// response, or the code of the error. A test can stop the process meanwhile.
 @main
 enum Main {
     static func main() async throws {

@@ -81,6 +81,8 @@ extension TransportRequest {
         request.headerFields[.accept] = "application/json"
         request.headerFields[.authorization] = token.map { "Bearer \($0.reveal())" }
         if document != nil { request.headerFields[.contentType] = "application/json" }
-        return TransportRequest(request, body: document.map { Array(JSON.object($0).serialized().utf8) })
+        var registration = TransportRequest(request, body: document.map { Array(JSON.object($0).serialized().utf8) })
+        registration.usesUpItsToken = token != nil
+        return registration
     }
 }

@@ -50,7 +50,7 @@ final class RealBrowser: Sendable {
             try await session.command(
                 "session.subscribe",
                 ["events": ["browsingContext.load", "log.entryAdded", "network.beforeRequestSent"]])
-            // What a page's policy keeps out of it shows in the console of each browser.
+            // Each browser's console shows the resources that a page's policy blocks.
             let listener = """
                 () => addEventListener("securitypolicyviolation", event =>
                     console.error("blocked: " + event.effectiveDirective + " " + event.blockedURI), true)

@@ -73,7 +73,7 @@ struct Tab: Sendable {
         try await perform([["type": "key", "id": "keyboard", "actions": keys]])
     }
 
-    /// Presses the mouse in the middle of what the selector finds, as a user would aim at it.
+    /// Presses the mouse in the middle of the selected element, as a user would.
     func click(_ selector: String) async throws { try await click(found: "document.querySelector('\(selector)')") }
 
     /// Presses the button with this label.

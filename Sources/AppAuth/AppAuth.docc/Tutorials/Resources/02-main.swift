@@ -1,4 +1,4 @@
 import AppAuth
 
 let store = try FileTokenStore(appID: "org.example.Greeter")
-let signIn = try SignIn(issuer: Issuer("https://accounts.example.org"), clientID: "my-app", appName: "Greeter")
+let signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "Greeter")
