@@ -23,11 +23,12 @@ package enum DemoUser {
     ) async throws -> Value {
         var entries = ["provider": provider]
         for name in ["username", "password"] { entries[name] = location.demo[name]?.string }
+        let facebook = location.demo["facebook_url"]?.string ?? ""
         let (urls, bring) = AsyncStream.makeStream(of: String.self)
         return try await withScriptedBrowser(entries: entries) { url, open in
             // The double simulates that app.
             let isForFacebook = url.hasPrefix("fbauth2:")
-            if isForFacebook { open(location.url + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
+            if isForFacebook { open(facebook + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
         } _: { browser in
             try await body(browser, urls)
         }

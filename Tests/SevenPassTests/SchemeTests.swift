@@ -82,7 +82,7 @@ import Testing
                 let steps = LockedValue<[FacebookDelivery.Step]>([])
                 let claims = try await withScriptedBrowser(
                     entries: ["provider": "facebook"], transport: fixture.environment.transport,
-                    leave: { [base = fixture.double.baseURL] url, open in
+                    leave: { [base = fixture.double.facebookURL] url, open in
                         guard !url.hasPrefix("fbauth2:") else {
                             // The user first declines in Facebook's app, and then agrees.
                             Self.deliver("fb734789116545825://authorize#error=access_denied")
