@@ -95,7 +95,7 @@ public struct SevenPassCredentialsClient: Sendable {
     ) async throws -> TransportResponse {
         let secrets = [password].compactMap(\.self)
         let response = try await client.exchange(
-            SevenPassCall(.post, path, body: .init(form: form)), hiding: secrets)
+            SevenPassCall(.post, path, body: .form(FormParameters(form))), hiding: secrets)
         // The failure is in the body even if the status is 200.
         guard !response.hasFailedData else { throw SevenPassError(response, hiding: secrets) }
         return response
