@@ -16,3 +16,7 @@ struct BrowserCookie {
 
     var clear: String { "\(name)=; Path=\(path); Max-Age=0; HttpOnly; SameSite=Lax" }
 }
+
+extension Context {
+    func cookie(of role: Role) -> BrowserCookie { BrowserCookie(origin(of: role), path: issuer.path) }
+}

@@ -32,8 +32,6 @@ struct Context: Sendable {
 
     func url(_ endpoint: Endpoint) -> String { origin(of: role(of: endpoint)) + issuer.path(of: endpoint) }
 
-    func cookie(of role: Role) -> BrowserCookie { BrowserCookie(origin(of: role), path: issuer.path) }
-
     func client(_ id: String) -> RegisteredClient? {
         if let client = configuration.clients.first(where: { $0.id == id }) { return client }
         let now = now
