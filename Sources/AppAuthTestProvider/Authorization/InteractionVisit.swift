@@ -72,8 +72,3 @@ struct InteractionVisit {
         return reply
     }
 }
-
-extension Context {
-    /// Returns the URL of the pages of an interaction.
-    func page(of interaction: Interaction) -> String { url(.interaction) + "/" + interaction.id }
-}

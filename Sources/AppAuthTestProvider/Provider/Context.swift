@@ -32,6 +32,9 @@ struct Context: Sendable {
 
     func url(_ endpoint: Endpoint) -> String { origin(of: role(of: endpoint)) + issuer.path(of: endpoint) }
 
+    /// Returns the URL of the pages of an interaction.
+    func page(of interaction: Interaction) -> String { url(.interaction) + "/" + interaction.id }
+
     func client(_ id: String) -> RegisteredClient? {
         if let client = configuration.clients.first(where: { $0.id == id }) { return client }
         let now = now
