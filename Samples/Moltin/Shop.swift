@@ -11,9 +11,7 @@ struct Shop {
 
     init(at location: Server.Location) throws {
         (server, store) = (location.url, location.store)
-        client = Client(
-            id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
-            provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/access_token"))
+        client = try location.client(tokenPath: "/oauth/access_token")
         environment.dialect = .moltin
     }
 
@@ -85,9 +83,8 @@ struct Shop {
     /// Lists the products. A token that has expired is renewed before the call, and a token that Moltin rejects after
     /// it. Without a token, the request is sent all the same, and Moltin rejects it.
     func listProducts() async throws {
-        let url = try SecureURL(server + "/v1/products")
-        let request = TransportRequest(
-            HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery))
+        let url = server + "/v1/products"
+        let request = try TransportRequest(.get, url)
         let response: TransportResponse
         if let state = try await AuthState(restoring: store, environment: environment), await state.isAuthorized {
             response = try await state.send(request)

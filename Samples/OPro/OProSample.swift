@@ -34,6 +34,16 @@ struct OProSample: SampleCommand {
         }
     }
 
+    /// The changes. Rails reads them from JSON and from a form.
+    private var content: TransportRequest.Content {
+        var (user, fields) = (JSON.Object(), FormParameters())
+        for change in changes {
+            user[change.name] = .string(change.value)
+            fields.append("user[\(change.name)]", change.value)
+        }
+        return form ? .form(fields) : .json(["user": .object(user)])
+    }
+
     func run() async throws {
         try await server.visit("opro") { location in
             let users = try Users(at: location)
@@ -41,7 +51,7 @@ struct OProSample: SampleCommand {
             let password =
                 try passwordFile.map(PrivateFile.secret) ?? location.demo["password"]?.string.map { Secret($0) }
             for action in actions {
-                try await users.perform(action, name, password, form ? .form(changes) : .json(changes))
+                try await users.perform(action, name, password, content)
             }
         }
     }

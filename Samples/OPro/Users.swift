@@ -10,16 +10,16 @@ struct Users {
 
     init(at location: Server.Location) throws {
         (server, store) = (location.url, location.store)
-        client = Client(
-            id: location.clientID, authentication: location.secret.map(ClientAuthentication.clientSecretPost) ?? .none,
-            provider: try ProviderMetadata(tokenEndpoint: server + "/oauth/token.json"))
+        client = try location.client(tokenPath: "/oauth/token.json")
         environment.dialect = .oPRO
     }
 
     /// The stored session. Each action reads the tokens from the file.
     private var session: StoredSession { StoredSession(in: store, environment: environment) }
 
-    func perform(_ action: OProSample.Action, _ name: String?, _ password: Secret?, _ changes: Body) async throws {
+    func perform(
+        _ action: OProSample.Action, _ name: String?, _ password: Secret?, _ changes: TransportRequest.Content
+    ) async throws {
         switch action {
         case .signIn: try await signIn(name, password)
         case .randomUser: try await signInAsNewUser()
@@ -54,7 +54,8 @@ struct Users {
     }
 
     private func signInAsNewUser() async throws {
-        let user = try json(await environment.transport.send(request(.post, "/users/random.json")))
+        let user = try json(
+            await environment.transport.send(TransportRequest(.post, server + "/users/random.json")))
         guard let name = user["username"]?.string, let password = user["password"]?.string else {
             throw AuthError(.invalidResponse, .resource, "expected a username and a password from \(server)")
         }
@@ -70,17 +71,11 @@ struct Users {
         tell("Signed in as \(name).")
     }
 
-    private func call(_ method: HTTPRequest.Method, _ path: String, _ body: Body? = nil) async throws -> JSON {
-        let request = try request(method, path, body)
+    private func call(
+        _ method: HTTPRequest.Method, _ path: String, _ content: TransportRequest.Content? = nil
+    ) async throws -> JSON {
+        let request = try TransportRequest(method, server + path, content)
         return try json(await session.use { try await $0.send(request) })
-    }
-
-    private func request(_ method: HTTPRequest.Method, _ path: String, _ body: Body? = nil) throws -> TransportRequest {
-        let url = try SecureURL(server + path)
-        var head = HTTPRequest(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        head.headerFields[.accept] = "application/json"
-        head.headerFields[.contentType] = body?.type
-        return TransportRequest(head, body: body.map { Array($0.text.utf8) })
     }
 
     private func json(_ response: TransportResponse) throws -> JSON {
@@ -95,31 +90,5 @@ struct Users {
 
     private func describe(_ user: JSON) -> String {
         ["username", "email", "twitter", "zip"].map { "\($0) \(user[$0]?.string ?? "-")" }.joined(separator: ", ")
-    }
-}
-
-/// Changes of the user. Rails reads them from JSON and from a form.
-enum Body {
-    case json([Assignment])
-    case form([Assignment])
-
-    var type: String {
-        switch self {
-        case .json: "application/json"
-        case .form: "application/x-www-form-urlencoded"
-        }
-    }
-
-    var text: String {
-        switch self {
-        case .json(let changes):
-            var user = JSON.Object()
-            for change in changes { user[change.name] = .string(change.value) }
-            return JSON.object(["user": .object(user)]).serialized()
-        case .form(let changes):
-            var form = FormParameters()
-            for change in changes { form.append("user[\(change.name)]", change.value) }
-            return form.encoded
-        }
     }
 }

@@ -6,18 +6,13 @@ internal import SevenPass
 struct App: Sendable {
     let configuration: SevenPassConfiguration
     let store: any TokenStore
-    var redirectURI: String?
-    var browser: Browser? = .system
-    /// The way in which Facebook's responses arrive; nil without a sign-in through Facebook.
-    var facebook: FacebookWay?
+    let redirectURI: String?
+    let browser: Browser?
+    let offersFacebook: Bool
+    /// Facebook's responses. If nil, the desktop starts this program with them.
+    let responses: AsyncStream<String>?
     /// The limit for the browser's part of the sign-out.
-    var logoutLimit: Duration = .seconds(60)
-
-    enum FacebookWay: Sendable {
-        /// The desktop starts this program with them.
-        case desktop
-        case stream(AsyncStream<String>)
-    }
+    let logoutLimit: Duration
 
     private static let name = "7Pass sample"
     private static let pages = CompletionPages(appName: name, inTerminal: true)
@@ -36,7 +31,7 @@ struct App: Sendable {
             if case .authorization(let url) = event { tell("Signing in with the browser. If none opens: \(url)") }
             if case .withoutBrowser(let error?, _) = event { tell(error.message) }
         }
-        guard let way = facebook else { return try await signIn.restoreOrSignIn(store: store) }
+        guard offersFacebook else { return try await signIn.restoreOrSignIn(store: store) }
         var facebook = try FacebookSignIn(configuration, appName: Self.name)
         facebook.signIn = signIn
         facebook.observe = { [browser] step in
@@ -45,12 +40,9 @@ struct App: Sendable {
             }
             if case .refused(let error) = step { tell(error.message) }
         }
-        switch way {
-        case .desktop:
-            facebook.redirect = try configuration.facebook?.redirect(appName: Self.name, arguments: ["--deliver"])
-            return try await facebook.restoreOrSignIn(store: store)
-        case .stream(let urls): return try await facebook.restoreOrSignIn(store: store, responses: urls)
-        }
+        if let responses { return try await facebook.restoreOrSignIn(store: store, responses: responses) }
+        facebook.redirect = try configuration.facebook?.redirect(appName: Self.name, arguments: ["--deliver"])
+        return try await facebook.restoreOrSignIn(store: store)
     }
 
     /// Signs in, and performs the actions.

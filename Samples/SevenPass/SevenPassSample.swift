@@ -54,24 +54,17 @@ struct SevenPassSample: SampleCommand, Sendable {
                 apiBase: apiBase ?? demo("api_base"))
             if let scope { configuration.scope = scope.split(separator: " ").map { Scope(rawValue: String($0)) } }
             configuration.parameters = parameters.map { .init($0.name, $0.value) }
-            let (appID, callback) = (demo("facebook_app_id"), externalCallback ?? demo("external_callback"))
             let qa = SevenPassConfiguration.Facebook.qa
-            configuration.facebook = .init(appID: appID ?? qa.appID, externalCallback: callback ?? qa.externalCallback)
-            var app = App(configuration: configuration, store: location.store, redirectURI: redirectURI)
-            app.logoutLimit = .seconds(logoutTimeout)
-            if server.isReal || !(headless || facebook || DemoUser.hasNoDisplay) {
-                if let name = demo("username") {
-                    tell("Sign in as \(name), with the password \(demo("password") ?? "").")
-                }
-                if headless { app.browser = nil }
-                if facebook { app.facebook = headless ? .stream(.linesOfStandardInput) : .desktop }
-                return try await app.perform(actions, type)
-            }
-            tell("A scripted browser signs in\(facebook ? ", and simulates Facebook" : "").")
-            try await DemoUser.scripted(at: location, choosing: facebook ? "facebook" : "") { [app] browser, urls in
-                var app = app
-                app.browser = browser
-                if facebook { app.facebook = .stream(urls) }
+            configuration.facebook = .init(
+                appID: demo("facebook_app_id") ?? qa.appID,
+                externalCallback: externalCallback ?? demo("external_callback") ?? qa.externalCallback)
+            let store = location.store
+            try await DemoUser.visit(
+                location, isReal: server.isReal, headless: headless, choosing: facebook ? "facebook" : ""
+            ) { [configuration] browser, responses in
+                let app = App(
+                    configuration: configuration, store: store, redirectURI: redirectURI, browser: browser,
+                    offersFacebook: facebook, responses: responses, logoutLimit: .seconds(logoutTimeout))
                 try await app.perform(actions, type)
             }
         }

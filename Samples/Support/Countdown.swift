@@ -2,14 +2,14 @@ internal import Synchronization
 
 /// Tells the user every ten seconds how long the program still waits for the browser.
 package final class Countdown: Sendable {
-    private let limit: Duration
+    private let end: ContinuousClock.Instant
     private let task = Mutex<Task<Void, any Error>?>(nil)
 
-    package init(_ limit: Duration) { self.limit = limit }
+    /// - Parameter limit: The time from now on.
+    package init(_ limit: Duration) { end = .now + limit }
 
     package func start() {
-        let end = ContinuousClock.now + limit
-        let counting = Task {
+        let counting = Task { [end] in
             while case let rest = ContinuousClock.now.duration(to: end), rest > .zero {
                 tell("Waiting for the browser: \(rest.components.seconds + 1) seconds left.")
                 try await Task.sleep(for: min(rest, .seconds(10)))

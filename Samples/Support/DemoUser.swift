@@ -10,24 +10,42 @@ package enum DemoUser {
         return ["DISPLAY", "WAYLAND_DISPLAY"].allSatisfy { (variables[$0] ?? "").isEmpty }
     }
 
-    /// Runs the body with a scripted browser, which signs in as the user of a double of 7Pass. Facebook's app is on the
-    /// desktop.
+    /// Runs the body with the browser in which the user signs in at 7Pass: the desktop's, none, or a script at a double.
     ///
     /// - Parameters:
+    ///   - isReal: Whether a person signs in, even without a display.
     ///   - provider: The service with which the user signs in, for example `facebook`; empty for the password.
-    ///   - body: Called with the browser, and with the URLs of other schemes that the desktop would deliver to their
-    ///     handler.
-    package static func scripted<Value: Sendable>(
+    ///   - body: Called with the browser, and with the responses of that service; nil if the desktop brings them.
+    package static func visit(
+        _ location: Server.Location, isReal: Bool, headless: Bool, choosing provider: String,
+        _ body: @escaping @Sendable (Browser?, _ responses: AsyncStream<String>?) async throws -> Void
+    ) async throws {
+        guard isReal || !headless && !hasNoDisplay && provider.isEmpty else {
+            tell("A scripted browser signs in\(provider.isEmpty ? "" : ", and simulates \(provider.capitalized)").")
+            return try await scripted(at: location, choosing: provider, body)
+        }
+        if let name = location.demo["username"]?.string {
+            tell("Sign in as \(name), with the password \(location.demo["password"]?.string ?? "").")
+        }
+        try await body(headless ? nil : .system, headless && !provider.isEmpty ? .linesOfStandardInput : nil)
+    }
+
+    /// Signs in as the user of a double. Facebook's app is on the desktop.
+    ///
+    /// - Parameter body: Called with the browser, and with the URLs of other schemes that the desktop would deliver to
+    ///   their handler.
+    private static func scripted<Value: Sendable>(
         at location: Server.Location, choosing provider: String,
         _ body: @escaping @Sendable (Browser, _ urls: AsyncStream<String>) async throws -> Value
     ) async throws -> Value {
         var entries = ["provider": provider]
         for name in ["username", "password"] { entries[name] = location.demo[name]?.string }
+        let facebook = location.demo["facebook_url"]?.string ?? ""
         let (urls, bring) = AsyncStream.makeStream(of: String.self)
         return try await withScriptedBrowser(entries: entries) { url, open in
             // The double simulates that app.
             let isForFacebook = url.hasPrefix("fbauth2:")
-            if isForFacebook { open(location.url + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
+            if isForFacebook { open(facebook + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
         } _: { browser in
             try await body(browser, urls)
         }

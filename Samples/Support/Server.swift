@@ -40,6 +40,13 @@ package struct Server: ParsableArguments, Sendable {
         package let store: any TokenStore
         /// The double's own data, for example its users; null for a real server.
         package let demo: JSON
+
+        /// The client of a server whose token endpoint is at this path. A secret is sent in the body.
+        package func client(tokenPath: String) throws -> Client {
+            Client(
+                id: clientID, authentication: secret.map(ClientAuthentication.clientSecretPost) ?? .none,
+                provider: try ProviderMetadata(tokenEndpoint: url + tokenPath))
+        }
     }
 
     /// Calls a function with the server, and ends a double afterwards.

@@ -65,42 +65,38 @@ public struct FacebookSignIn: Sendable {
     /// If the desktop cannot deliver Facebook's responses, for example because xdg-mime is missing, the reason is
     /// reported by ``observe``, and the user can sign in with a password.
     ///
-    /// - Throws: As ``SignIn/run(store:)``.
+    /// - Throws: As ``SignIn/run(store:)``; ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the sign-in's
+    ///   own redirect has the scheme of ``redirect``.
     public func run(store: any TokenStore) async throws -> AuthState {
         guard let redirect else { return try await signIn.run(store: store) }
+        // Facebook's listener takes every URL of its scheme, and so would take the redirect of 7Pass.
+        guard signIn.redirect.privateUse?.scheme != redirect.scheme else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "expected signIn.redirect to have a scheme other than Facebook's, found \(redirect.scheme) for both",
+                outcome: .notSent)
+        }
         let listener: PrivateUseRedirectListener
         do { listener = try await PrivateUseRedirectListener(redirect) } catch let error as AuthError {
             observe(.refused(error))
             return try await signIn.run(store: store)
         }
+        defer { listener.close() }
         let (responses, response) = AsyncStream.makeStream(of: String.self)
         return try await withThrowingTaskGroup(of: AuthState?.self) { group in
             defer { group.cancelAll() }
             group.addTask { try await run(store: store, responses: responses) }
+            // Every URL until the sign-in is over: the user may decline first and then agree.
             group.addTask {
-                try? await Self.receive(redirect, by: listener, response)
+                do { try await listener.redirects { response.yield($0) } } catch let error as AuthError {
+                    observe(.refused(error))
+                } catch {}
                 return nil
             }
             while let result = try await group.next() {
                 if let result { return result }
             }
             throw CancellationError()
-        }
-    }
-
-    /// Receives every URL of Facebook until the task is cancelled: the user may decline first and then agree.
-    private static func receive(
-        _ redirect: PrivateUseRedirect, by first: PrivateUseRedirectListener,
-        _ response: AsyncStream<String>.Continuation
-    ) async throws {
-        var listener = first
-        defer { listener.close() }
-        while true {
-            response.yield(try await listener.redirect { $0 })
-            // A listener has one redirect. The next one begins before this one ends, so that the desktop entry stays.
-            let next = try await PrivateUseRedirectListener(redirect)
-            listener.close()
-            listener = next
         }
     }
 

@@ -4,27 +4,15 @@ internal import JOSE
 
 /// A call of the API, before it has a URL and a token.
 struct SevenPassCall: Sendable {
-    struct Body: Sendable {
-        let type: String
-        let bytes: [UInt8]
-
-        init(_ json: JSON) { self.init(json: Array(json.serialized().utf8)) }
-
-        init(json: [UInt8]) { (type, bytes) = ("application/json", json) }
-
-        init(form: [String: String]) {
-            (type, bytes) = ("application/x-www-form-urlencoded", Array(FormParameters(form).encoded.utf8))
-        }
-    }
-
     let method: HTTPRequest.Method
     let path: String
-    let body: Body?
+    let body: TransportRequest.Content?
     let query: [String: String]
     let headers: HTTPFields
 
     init(
-        _ method: HTTPRequest.Method, _ path: String, body: Body? = nil, _ query: [String: String] = [:],
+        _ method: HTTPRequest.Method, _ path: String, body: TransportRequest.Content? = nil,
+        _ query: [String: String] = [:],
         _ headers: HTTPFields = [:]
     ) {
         (self.method, self.path, self.body, self.query, self.headers) = (method, path, body, query, headers)
@@ -46,7 +34,7 @@ struct SevenPassCall: Sendable {
 
 extension FormParameters {
     /// The entries of a dictionary, in the order of their names.
-    fileprivate init(_ entries: [String: String]) {
+    init(_ entries: [String: String]) {
         self.init()
         for (name, value) in entries.sorted(by: { $0.key < $1.key }) { append(name, value) }
     }

@@ -19,8 +19,8 @@ extension SevenPassClient {
         _ method: HTTPRequest.Method, _ path: String, encoding body: some Encodable, headers: HTTPFields = [:],
         as type: Value.Type
     ) async throws -> Value {
-        let body = SevenPassCall.Body(json: Array(try JSONEncoder().encode(body)))
-        return try Self.decode(type, try await exchange(SevenPassCall(method, path, body: body, [:], headers)))
+        let call = SevenPassCall(method, path, body: try .json(encoding: body), [:], headers)
+        return try Self.decode(type, try await exchange(call))
     }
 
     static func decode<Value: Decodable>(_ type: Value.Type, _ response: TransportResponse) throws -> Value {

@@ -101,7 +101,7 @@ public struct SevenPassClient: Sendable {
         _ method: HTTPRequest.Method, _ path: String, _ body: JSON? = nil, query: [String: String] = [:],
         headers: HTTPFields = [:]
     ) async throws -> JSON {
-        try await json(SevenPassCall(method, path, body: body.map(SevenPassCall.Body.init), query, headers))
+        try await json(SevenPassCall(method, path, body: body.map(TransportRequest.Content.json), query, headers))
     }
 
     /// Sends a request whose body is a form (`application/x-www-form-urlencoded`); otherwise as
@@ -110,7 +110,7 @@ public struct SevenPassClient: Sendable {
         _ method: HTTPRequest.Method, _ path: String, form: [String: String], query: [String: String] = [:],
         headers: HTTPFields = [:]
     ) async throws -> JSON {
-        try await json(SevenPassCall(method, path, body: .init(form: form), query, headers))
+        try await json(SevenPassCall(method, path, body: .form(FormParameters(form)), query, headers))
     }
 
     private func json(_ call: SevenPassCall) async throws -> JSON {

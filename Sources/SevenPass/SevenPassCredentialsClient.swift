@@ -26,7 +26,8 @@ public struct SevenPassCredentialsClient: Sendable {
         public let email: String
     }
 
-    /// Restores the token from the store, or requests one.
+    /// Restores the token from the store, or requests one if the store has none of this client, as
+    /// ``AuthState/restoreOrPresent(_:as:store:environment:)`` does.
     ///
     /// - Parameters:
     ///   - configuration: The configuration of a client with a secret. Its scope is not requested, since there is no
@@ -37,25 +38,13 @@ public struct SevenPassCredentialsClient: Sendable {
         _ configuration: SevenPassConfiguration, store: any TokenStore = MemoryTokenStore(),
         environment: Environment = .live
     ) async throws {
-        let state: AuthState
-        if let stored = try await AuthState(restoring: store, environment: environment),
-            await Self.isOf(configuration, stored.record)
-        {
-            state = stored
-        } else {
-            state = try await AuthState.present(
-                .clientCredentials(), as: configuration.client(environment), store: store,
-                environment: environment)
-        }
+        let state = try await AuthState.restoreOrPresent(
+            .clientCredentials(), of: configuration.clientID, at: configuration.issuer, store: store,
+            environment: environment
+        ) { provider in try await configuration.client(at: provider, environment) }
         client = try SevenPassClient(
             state, configuration, base: configuration.clientBase(),
             configuration.serviceID ?? configuration.clientID)
-    }
-
-    private static func isOf(_ configuration: SevenPassConfiguration, _ record: AuthStateRecord) -> Bool {
-        record.end == nil && record.client.id == configuration.clientID
-            && record.client.provider.issuer == configuration.issuer
-            && record.client.authentication.secret == configuration.clientSecret
     }
 
     /// Checks that an address is well formed and has no account yet.
@@ -95,7 +84,7 @@ public struct SevenPassCredentialsClient: Sendable {
     ) async throws -> TransportResponse {
         let secrets = [password].compactMap(\.self)
         let response = try await client.exchange(
-            SevenPassCall(.post, path, body: .init(form: form)), hiding: secrets)
+            SevenPassCall(.post, path, body: .form(FormParameters(form))), hiding: secrets)
         // The failure is in the body even if the status is 200.
         guard !response.hasFailedData else { throw SevenPassError(response, hiding: secrets) }
         return response

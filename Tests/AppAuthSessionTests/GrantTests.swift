@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import HTTPTypes
@@ -125,6 +126,33 @@ struct GrantTests {
             let record = try #require(await store.record)
             #expect(record.id != id && record.grant == grant && record.client.id == client.id && record.end == nil)
             #expect(world.provider.count(.token) == count + 1)
+        }
+    }
+
+    @Test func `restoreOrPresent reads the store once if the session can be used`() async throws {
+        try await World.run { world in
+            let (base, client) = (TestStore(), try await service(world))
+            _ = try await AuthState.present(
+                .clientCredentials(), as: client, store: base, environment: world.environment)
+            let store = ReadCounter(base: base)
+            _ = try await AuthState.restoreOrPresent(
+                .clientCredentials(), as: client, store: store, environment: world.environment)
+            #expect(store.reads.withLock { $0 } == 1 && store.checks.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func `a store that cannot take a session is found out before a token is requested`() async throws {
+        try await World.run { world in
+            let (client, store) = (try await service(world), ReadCounter(base: TestStore(), isFull: true))
+            let error = await #expect(throws: AuthError.self) {
+                try await AuthState.restoreOrPresent(
+                    .clientCredentials(), as: client, store: store, environment: world.environment)
+            }
+            #expect(error?.code == .store && world.provider.count(.token) == 0)
+            let usable = ReadCounter(base: TestStore())
+            _ = try await AuthState.present(
+                .clientCredentials(), as: client, store: usable, environment: world.environment)
+            #expect(usable.checks.withLock { $0 } == 1 && world.provider.count(.token) == 1)
         }
     }
 
@@ -311,4 +339,30 @@ struct GrantTests {
                     + "&resource=https%3A%2F%2Fapi.example%2F")
         }
     }
+}
+
+/// A store that counts its reads and checks, and may have no room for a session.
+private struct ReadCounter: TokenStore {
+    let base: TestStore
+    var isFull = false
+    let reads = LockedValue(0)
+    let checks = LockedValue(0)
+
+    var location: String { base.location }
+
+    func load() async throws -> AuthStateRecord? {
+        reads.withLock { $0 += 1 }
+        return try await base.load()
+    }
+
+    func prepare() async throws {
+        checks.withLock { $0 += 1 }
+        if isFull { throw TestStore.Refusal() }
+    }
+
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result { try await base.update(change) }
+
+    func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
 }

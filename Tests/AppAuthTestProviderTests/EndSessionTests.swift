@@ -34,7 +34,7 @@ import Testing
                         ("client_id", "demo"),
                     ]))
             #expect(location == after + "?state=a%26b")
-            #expect(!browser.hasCookies)
+            #expect(!browser.hasCookies(for: provider.issuer))
             #expect(try await !isSignedIn(browser, provider))
         }
     }

@@ -38,7 +38,7 @@ extension Integration {
             try await provider.beside {
                 let double = try await provider.report(Announcement.self)
                 let browser = try session.browser(
-                    at: double.issuer, scheme: "fb" + double.facebookAppID, choosing: "facebook")
+                    at: double.facebookURL, scheme: "fb" + double.facebookAppID, choosing: "facebook")
                 try await browser.beside {
                     let outcome = try await session.run(
                         "seven-pass",
@@ -55,11 +55,11 @@ extension Integration {
         }
 
         private struct Announcement: Decodable {
-            let issuer, apiBase, externalCallback, facebookAppID: String
+            let issuer, apiBase, externalCallback, facebookURL, facebookAppID: String
 
             enum CodingKeys: String, CodingKey {
                 case issuer, apiBase = "api_base", externalCallback = "external_callback"
-                case facebookAppID = "facebook_app_id"
+                case facebookURL = "facebook_url", facebookAppID = "facebook_app_id"
             }
         }
 

@@ -144,7 +144,7 @@ import Testing
         let (responses, response) = AsyncStream.makeStream(of: String.self)
         return try await withScriptedBrowser(
             entries: ["provider": "facebook"], transport: fixture.environment.transport,
-            leave: { [base = fixture.double.baseURL] url, open in
+            leave: { [base = fixture.double.facebookURL] url, open in
                 if url.hasPrefix("fbauth2:") {
                     open(base + "/facebook/app" + url.drop { $0 != "?" })
                 } else {

@@ -172,12 +172,30 @@ import Testing
                     fixture.credentialsConfiguration, store: store, environment: fixture.environment)
             }
             #expect(fixture.double.count(.token) == 1)
+            // Nor is the metadata fetched again.
+            #expect(fixture.double.count(.openIDConfiguration) == 1)
+            // As everywhere, the current secret takes precedence over the stored one. The next token needs it.
             var other = fixture.credentialsConfiguration
             other.clientSecret = Secret("another-secret")
-            let error = await #expect(throws: AuthError.self) {
-                try await SevenPassCredentialsClient(other, store: store, environment: fixture.environment)
-            }
+            let client = try await SevenPassCredentialsClient(other, store: store, environment: fixture.environment)
+            #expect(fixture.double.count(.token) == 1)
+            fixture.double.advance(900)
+            let error = await #expect(throws: AuthError.self) { try await client.checkMail("jane@example.com") }
             #expect(error?.code == .invalidClient && fixture.double.count(.token) == 2)
+        }
+    }
+
+    @Test func `a stored session of a user is not that of the client itself`() async throws {
+        try await withSevenPass { fixture in
+            let store = MemoryTokenStore()
+            let grants = SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
+            _ = try await grants.signIn(with: Secret("facebook-access-token-of-alice"), of: "facebook", store: store)
+            // Another grant of the same client: the double refuses it, and the user's token is not used in its place.
+            let error = await #expect(throws: AuthError.self) {
+                try await SevenPassCredentialsClient(
+                    fixture.olderConfiguration, store: store, environment: fixture.environment)
+            }
+            #expect(error?.code.rawValue == "unauthorized_client")
         }
     }
 }

@@ -5,6 +5,7 @@ import JOSE
 import AppAuthTestProvider
 import ScriptedBrowser
 import SevenPass
+import TestFixtures
 import Testing
 
 /// The built program `seven-pass`, as a user runs it.
@@ -87,10 +88,41 @@ import Testing
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 fixture.double.fault(.status(.badRequest), at: .endSession)
-                let server = home.server(fixture) + ["--logout-timeout", "1"]
+                let server = home.server(fixture) + ["--logout-timeout", "3"]
                 let outcome = try await home.start(["sign-in", "logout"] + server).outcome()
-                #expect(outcome.status == 0 && outcome.output.contains("1 seconds left"), "\(outcome)")
+                #expect(outcome.status == 0 && outcome.output.contains("seconds left"), "\(outcome)")
                 #expect(outcome.output.contains("session may last"), "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `the wait for the browser at a sign-out is counted down`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                fixture.double.fault(.status(.badRequest), at: .endSession)
+                let server = home.server(fixture) + ["--logout-timeout", "13"]
+                let outcome = try await home.start(["sign-in", "logout"] + server).outcome()
+                let left = outcome.output.matches(of: /Waiting for the browser: (\d+) seconds left\./).map {
+                    Int($0.1) ?? 0
+                }
+                // A line every ten seconds, of the whole limit.
+                #expect(left.count == 2 && (11...13).contains(left[0]) && left[0] - left[1] >= 10, "\(outcome)")
+                #expect(outcome.output.contains("session may last"), "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `with --store keyring the session lasts in the keyring, and a sign-out removes it`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                let server = home.server(fixture) + ["--store", "keyring"]
+                let starts = [["sign-in"], ["me"], ["logout"], ["logout"]]
+                let outcome = try await home.startWithKeyring(starts.map { $0 + server }).outcome()
+                #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
+                #expect(outcome.output.contains("Signed out."), "\(outcome)")
+                #expect(outcome.outputLines.last == "No user is signed in.", "\(outcome)")
+                #expect(fixture.double.count(.authorization) == 1 && fixture.double.count(.revocation) == 2)
+                #expect(!FileManager.default.fileExists(atPath: home.session))
             }
         }
     }
@@ -228,6 +260,16 @@ extension SampleHome {
                 "XDG_RUNTIME_DIR": path + "/run", "XDG_DATA_DIRS": "/nowhere", "XDG_CONFIG_DIRS": "/nowhere",
                 "DISPLAY": ":nowhere",
             ], program: path + "/app")
+    }
+
+    /// Starts it several times on a session bus with a keyring of its own.
+    fileprivate func startWithKeyring(_ starts: [[String]]) throws -> Start {
+        try FileManager.default.createDirectory(
+            atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        let commands = starts.map { ([program] + $0).map { "'\($0)'" }.joined(separator: " ") }
+        return try start(
+            UnlockedKeyring.arguments(running: commands.joined(separator: " && ")),
+            ["XDG_RUNTIME_DIR": path + "/run"], program: UnlockedKeyring.program)
     }
 
     /// As a desktop entry and the list of defaults have it.

@@ -48,12 +48,93 @@ import Testing
                     let state = try await signIn.run(store: MemoryTokenStore())
                     var signOut = SignOut(appName: "Tests")
                     signOut.browser = browser
+                    // The app's package has installed an entry.
+                    signOut.desktop = DesktopHandlers { _ in "tests.desktop" }
                     if isChosen { signOut.postLogoutRedirect = .privateUse(redirect) }
                     return try await signOut.run(state)
                 }
                 #expect(report.sessionEnded && report.endSessionError == nil)
                 let sent = fixture.double.log(.endSession).map { $0.query["post_logout_redirect_uri"] }
                 #expect(sent == [uri])
+            }
+        }
+    }
+
+    /// As after a sign-in with `.whileWaiting`: then no program handles the scheme any more.
+    @Test func `a sign-out whose scheme nothing handles opens the provider's page, and does not wait`() async throws {
+        try await withRuntimeFolder {
+            try await withSevenPass { fixture in
+                let store = MemoryTokenStore()
+                let report = try await withScriptedBrowser(
+                    entries: SevenPassFixture.alice, transport: fixture.environment.transport,
+                    leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
+                ) { browser in
+                    let state = try await Self.signIn(fixture, browser, store)
+                    var signOut = SignOut(appName: "Tests")
+                    (signOut.browser, signOut.desktop) = (browser, DesktopHandlers { _ in "" })
+                    return try await signOut.run(state)
+                }
+                #expect(report.endSessionError?.code == .unavailable && !report.sessionEnded)
+                #expect(report.endSessionError?.message.contains("scheme oauthtest") == true)
+                try await fixture.expectSignedOutWithoutRedirect(store)
+            }
+        }
+    }
+
+    @Test func `a sign-out whose redirect cannot be received opens the provider's page all the same`() async throws {
+        try await withRuntimeFolder {
+            try await withSevenPass { fixture in
+                let store = MemoryTokenStore()
+                let report = try await withScriptedBrowser(
+                    entries: SevenPassFixture.alice, transport: fixture.environment.transport,
+                    leave: { url, _ in try? PrivateUseRedirect.deliver(url) }
+                ) { browser in
+                    let state = try await Self.signIn(fixture, browser, store)
+                    unsetenv("XDG_RUNTIME_DIR")
+                    var signOut = SignOut(appName: "Tests")
+                    (signOut.browser, signOut.postLogoutRedirect) = (browser, .privateUse(try Self.redirect()))
+                    return try await signOut.run(state)
+                }
+                #expect(report.endSessionError?.code == .listener && !report.sessionEnded)
+                #expect(report.endSessionError?.message.contains("XDG_RUNTIME_DIR") == true)
+                try await fixture.expectSignedOutWithoutRedirect(store)
+            }
+        }
+    }
+
+    private static func redirect() throws -> PrivateUseRedirect {
+        try PrivateUseRedirect(
+            "oauthtest://oauth-callback", appName: "Tests", arguments: [], installation: .byPackage)
+    }
+
+    private static func signIn(
+        _ fixture: SevenPassFixture, _ browser: Browser, _ store: any TokenStore
+    ) async throws -> AuthState {
+        var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+        (signIn.browser, signIn.redirect.privateUse) = (browser, try redirect())
+        return try await signIn.run(store: store)
+    }
+
+    @Test func `Facebook's scheme is not a redirect of the sign-in`() async throws {
+        try await withRuntimeFolder {
+            try await withSevenPass { fixture in
+                var facebook = try FacebookSignIn(
+                    fixture.configuration, appName: "Tests", environment: fixture.environment)
+                facebook.signIn.browser = nil
+                let redirect = try fixture.configuration.facebook?.redirect(
+                    appName: "Tests", arguments: [], installation: .byPackage)
+                (facebook.redirect, facebook.signIn.redirect.privateUse) = (redirect, redirect)
+                let error = await #expect(throws: AuthError.self) {
+                    try await facebook.run(store: MemoryTokenStore())
+                }
+                #expect(error?.code == .invalidConfiguration && error?.message.contains("Facebook's") == true)
+                // Nor without Facebook: no provider redirects to a whole scheme.
+                facebook.redirect = nil
+                let whole = await #expect(throws: AuthError.self) {
+                    try await facebook.run(store: MemoryTokenStore())
+                }
+                #expect(whole?.code == .invalidConfiguration && whole?.message.contains("the whole scheme") == true)
+                #expect(fixture.double.count(.authorization) == 0)
             }
         }
     }
@@ -82,13 +163,13 @@ import Testing
                 let steps = LockedValue<[FacebookDelivery.Step]>([])
                 let claims = try await withScriptedBrowser(
                     entries: ["provider": "facebook"], transport: fixture.environment.transport,
-                    leave: { [base = fixture.double.baseURL] url, open in
+                    leave: { [base = fixture.double.facebookURL] url, open in
                         guard !url.hasPrefix("fbauth2:") else {
                             // The user first declines in Facebook's app, and then agrees.
-                            Self.deliver("fb734789116545825://authorize#error=access_denied")
+                            try? PrivateUseRedirect.deliver("fb734789116545825://authorize#error=access_denied")
                             return open(base + "/facebook/app" + url.drop { $0 != "?" })
                         }
-                        Self.deliver(url)
+                        try? PrivateUseRedirect.deliver(url)
                     }
                 ) { browser in
                     var facebook = try FacebookSignIn(
@@ -130,15 +211,6 @@ import Testing
         }
     }
 
-    /// Delivers a redirect. Between two responses of Facebook, there is a moment in which nothing waits for the next one,
-    /// which a user is too slow to hit.
-    private static func deliver(_ url: String) {
-        let deadline = ContinuousClock.now + .seconds(30)
-        while ContinuousClock.now < deadline {
-            do { return try PrivateUseRedirect.deliver(url) } catch { continue }
-        }
-    }
-
     /// Where the waiting process has its socket.
     private func withRuntimeFolder(_ body: () async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "seven-pass-\(UUID().uuidString)")
@@ -151,5 +223,17 @@ import Testing
             try? FileManager.default.removeItem(at: folder)
         }
         try await body()
+    }
+}
+
+extension SevenPassFixture {
+    /// Expects that nothing is stored, both tokens are revoked, and the browser was at the end-session endpoint.
+    fileprivate func expectSignedOutWithoutRedirect(_ store: MemoryTokenStore) async throws {
+        #expect(await store.load() == nil)
+        #expect(double.count(.revocation) == 2)
+        // The browser is still on its way when the sign-out returns.
+        try await double.requests(1, at: .endSession)
+        let request = try #require(double.log(.endSession).first)
+        #expect(request.query["id_token_hint"] != nil && request.query["post_logout_redirect_uri"] == nil)
     }
 }

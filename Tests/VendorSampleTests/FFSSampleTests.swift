@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// The program `ffs`, as a user runs it.
@@ -84,22 +85,10 @@ struct FFSSampleTests {
             let run = fixture.folder.path + "/run"
             try FileManager.default.createDirectory(
                 atPath: run, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-            // A keyring for this test, unlocked with an empty password. It ends with its bus, which has to be killed: it
-            // ignores SIGTERM, as this process does.
-            let script = """
-                ask() { dbus-send --session --print-reply=literal --dest=org.freedesktop.DBus / "$@"; }
-                printf '\\n' | gnome-keyring-daemon --unlock --components=secrets --daemonize >/dev/null 2>&1
-                for attempt in $(seq 500); do
-                    ask org.freedesktop.DBus.NameHasOwner string:org.freedesktop.secrets | grep -q true && break
-                done
-                "$@" sign-in && "$@" call
-                status=$?
-                kill -9 $(ask org.freedesktop.DBus.GetConnectionUnixProcessID string:org.freedesktop.DBus | awk '{print $2}')
-                exit $status
-                """
             let outcome = try await fixture.run(
-                "/usr/bin/dbus-run-session",
-                ["--", "sh", "-c", script, "sh", CommandFixture.product("ffs")] + options,
+                UnlockedKeyring.program,
+                UnlockedKeyring.arguments(
+                    running: #""$@" sign-in && "$@" call"#, [CommandFixture.product("ffs")] + options),
                 ["XDG_RUNTIME_DIR": run, "PATH": "/usr/bin:/bin"])
             let lines = outcome.output.split(separator: "\n")
             #expect(outcome.status == 0 && lines.count == 2, "\(outcome)")

@@ -18,6 +18,12 @@ enum RedirectListener: Sendable {
                     sameUser: redirect.sameUser, pages: pages))
             return
         }
+        guard !privateUse.uri.isWholeScheme else {
+            throw AuthError(
+                .invalidConfiguration, .redirect,
+                "expected a redirect URI that is registered for the client, found the whole scheme \(privateUse.scheme)",
+                outcome: .notSent)
+        }
         // OAuth 2.0 Form Post Response Mode §2: a browser cannot post an HTML form to a private-use scheme.
         guard !responseMode.isPosted else {
             throw AuthError(

@@ -18,6 +18,8 @@ public struct SignOut: Sendable {
     public var revokesTokens = true
     /// The address that the provider redirects the browser to after the sign-out.
     public var postLogoutRedirect = PostLogoutRedirect.automatic
+    /// The query for whether a program handles the scheme of ``PostLogoutRedirect/automatic``.
+    public var desktop = DesktopHandlers.system
     /// The time limit for the whole sign-out. Not every provider sends the browser back.
     public var timeout: Duration = .seconds(300)
     /// Whether programs of other users on this machine may open the one-time URL, which leads to the ID token.
@@ -36,8 +38,10 @@ public struct SignOut: Sendable {
         /// registered the client, or none if the app can receive none of them. Otherwise, the sign-in's redirect URI.
         ///
         /// If that has a private-use scheme, the library only waits for it, as with
-        /// ``PrivateUseRedirect/Installation/byPackage``. An app that is the handler only while it waits uses
-        /// ``privateUse(_:)``.
+        /// ``PrivateUseRedirect/Installation/byPackage``. If no program handles the scheme now, as after a sign-in with
+        /// ``PrivateUseRedirect/Installation/whileWaiting``, the browser could not come back: it is then sent to the
+        /// provider without a redirect, as with ``nowhere``. Such an app uses ``privateUse(_:)``, which makes it the
+        /// handler again for the wait.
         case automatic
         /// A loopback URI that is registered for the client, for example `http://127.0.0.1:8400/signed-out`. If it has
         /// no port, any free port is used.
@@ -93,7 +97,9 @@ public struct SignOut: Sendable {
     /// Signs the user out.
     ///
     /// The session is removed after the tokens are revoked and before the browser opens, so the app is signed out even
-    /// if the browser fails. If the provider rejects a request, the error is in the report and is not thrown.
+    /// if the browser fails. If the provider rejects a request, the error is in the report and is not thrown. If the
+    /// redirect back to the app cannot be received, the browser still opens the provider's page, and the report has the
+    /// reason.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after all other
     ///   steps; `CancellationError`, after the session was removed.
@@ -132,18 +138,15 @@ public struct SignOut: Sendable {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
         }
         let pages = pages ?? CompletionPages(appName: appName)
-        let target = try target(of: record)
-        let listener = try await listener(at: target, pages)
+        let (listener, obstacle) = try await wayBack(for: record, pages)
         defer { listener.close() }
         if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let request = try EndSessionRequest(
-            record: record, postLogoutRedirectURI: target == nil ? nil : listener.redirectURI)
+            record: record, postLogoutRedirectURI: obstacle == nil ? listener.redirectURI : nil)
         let hasBrowser = try await open(request, by: listener)
-        guard target != nil else {
+        if let obstacle {
             if hasBrowser { try await Self.sendOn(from: listener, within: limit) }
-            throw AuthError(
-                .invalidConfiguration, .logout,
-                "no post-logout redirect URI is registered for the client, so the provider cannot confirm the sign-out")
+            throw obstacle
         }
         observe(.waiting(postLogoutRedirectURI: listener.redirectURI))
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
@@ -174,96 +177,6 @@ public struct SignOut: Sendable {
         try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider's page") {
             try await listener.oneTimeURLsUsed()
         }
-    }
-
-    /// Returns the address that the provider may redirect to, or nil for none.
-    private func target(of record: AuthStateRecord) throws -> Target? {
-        switch postLogoutRedirect {
-        case .nowhere: return nil
-        case .privateUse(let redirect): return .privateUse(redirect)
-        case .uri(let uri):
-            guard let address = LoopbackAddress(uri) else {
-                throw AuthError(
-                    .invalidConfiguration, .logout, "expected a post-logout redirect URI on loopback", outcome: .notSent
-                )
-            }
-            return .loopback(address)
-        case .automatic:
-            let signIn = record.redirectURI.flatMap(target(at:))
-            guard let registration = record.client.registration else { return signIn ?? .loopback(LoopbackAddress()) }
-            let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(target(at:))
-            // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port, and loopback, which
-            // needs no handler on the desktop.
-            if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }
-            return registered.first { $0.hasFixedPort } ?? registered.first { $0.isLoopback } ?? registered.first
-        }
-    }
-
-    /// Returns how the app receives a redirect to a URI, or nil if it cannot.
-    private func target(at uri: String) -> Target? {
-        if let address = LoopbackAddress(uri) { return .loopback(address) }
-        let redirect = try? PrivateUseRedirect(uri, appName: appName, arguments: [], installation: .byPackage)
-        return redirect.map(Target.privateUse)
-    }
-
-    private enum Target {
-        case loopback(LoopbackAddress)
-        case privateUse(PrivateUseRedirect)
-
-        var isLoopback: Bool { if case .loopback = self { true } else { false } }
-
-        var hasFixedPort: Bool {
-            if case .loopback(let address) = self { address.port != 0 } else { false }
-        }
-
-        /// Returns whether a provider that registered this address accepts the other.
-        func matches(_ other: Target) -> Bool {
-            switch (self, other) {
-            case (.loopback(let address), .loopback(let other)): address.matches(other)
-            case (.privateUse(let redirect), .privateUse(let other)): redirect.redirectURI == other.redirectURI
-            default: false
-            }
-        }
-    }
-
-    /// A loopback address that the provider redirects the browser to.
-    private struct LoopbackAddress {
-        var host = LoopbackRedirectListener.Host.ipv4
-        /// 0 is any port.
-        var port: UInt16 = 0
-        var path = "/callback"
-
-        init() {}
-
-        init?(_ uri: String) {
-            guard let url = try? SecureURL(uri), url.scheme == "http", url.query == nil else { return nil }
-            switch url.host {
-            case "127.0.0.1": host = .ipv4
-            case "[::1]": host = .ipv6
-            case "localhost": host = .localhost
-            default: return nil
-            }
-            (port, path) = (url.port ?? 0, url.path)
-        }
-
-        /// Returns whether the two addresses are equal. If this address has port 0, any port of the other matches.
-        func matches(_ other: LoopbackAddress) -> Bool {
-            host == other.host && path == other.path && (port == 0 || port == other.port)
-        }
-    }
-
-    /// Opens a listener at the redirect address, since providers compare it with the registered one. If its port is
-    /// taken, a free port is used: most providers do not compare the port of a loopback address (RFC 8252 §7.3).
-    private func listener(at target: Target?, _ pages: CompletionPages) async throws -> RedirectListener {
-        var redirect = SignIn.Redirect()
-        redirect.sameUser = sameUser
-        switch target {
-        case .loopback(let address):
-            (redirect.host, redirect.ports, redirect.path) = (address.host, [address.port, 0], address.path)
-        case .privateUse(let privateUse): redirect.privateUse = privateUse
-        case nil: break
-        }
-        return try await RedirectListener(redirect, responseMode: .query, pages: pages)
     }
 }
 

@@ -5,10 +5,19 @@ internal import Glibc
 
 /// The server of a redirect listener: one thread that serves all connections, and the state that it shares with callers.
 final class SocketServer<Rules: ConnectionRules>: Sendable {
+    /// What a waiting caller makes of a redirect.
+    private enum Match: Sendable {
+        /// It is not for the caller. The wait goes on.
+        case foreign
+        /// It is for the caller, which waits for more.
+        case taken
+        /// It is the awaited one. The closure resumes the caller with the result.
+        case last(@Sendable () -> Void)
+    }
+
     /// A caller that waits for the redirect.
     private struct Waiter: Sendable {
-        /// Returns nil for parameters that do not match; otherwise a closure that resumes the caller with the result.
-        let match: @Sendable (_ parameters: String) -> (@Sendable () -> Void)?
+        let match: @Sendable (_ parameters: String) -> Match
         let fail: @Sendable (any Error) -> Void
     }
 
@@ -97,15 +106,29 @@ extension SocketServer {
 
     /// Waits for a redirect that `match` recognises.
     func redirect<Value: Sendable>(match: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
+        try await wait { parameters, continuation in
+            guard let value = match(parameters) else { return .foreign }
+            return .last { continuation.resume(with: .success(value)) }
+        }
+    }
+
+    /// Passes every redirect to `take`, until the server is closed or the task is cancelled.
+    func redirects(take: @escaping @Sendable (_ parameters: String) -> Void) async throws {
+        let _: Never = try await wait { parameters, _ in
+            take(parameters)
+            return .taken
+        }
+    }
+
+    private func wait<Value: Sendable>(
+        match: @escaping @Sendable (_ parameters: String, _ continuation: LockedContinuation<Value>) -> Match
+    ) async throws -> Value {
         do {
             return try await withTaskCancellationHandler {
                 try await withLockedContinuation { continuation in
                     wait(
                         Waiter(
-                            match: { parameters in
-                                guard let value = match(parameters) else { return nil }
-                                return { continuation.resume(with: .success(value)) }
-                            }, fail: { continuation.resume(throwing: $0) }))
+                            match: { match($0, continuation) }, fail: { continuation.resume(throwing: $0) }))
                 }
             } onCancel: {
                 update { $0.isClosing = true }
@@ -178,12 +201,14 @@ extension SocketServer {
     /// caller's closure is the app's code, so it runs outside the lock.
     func match(_ parameters: String, of request: Rules.Request) -> [UInt8]? {
         guard let waiter = state.withLock({ $0.waiter }) else { return nil }
-        let deliver = waiter.match(parameters)
+        let match = waiter.match(parameters)
         let response = state.withLock { state in
-            if deliver == nil { state.ignored += 1 } else { (state.phase, state.waiter) = (.accepted, nil) }
-            return state.rules.response(to: request, isAccepted: deliver != nil)
+            let isForeign = if case .foreign = match { true } else { false }
+            if isForeign { state.ignored += 1 }
+            if case .last = match { (state.phase, state.waiter) = (.accepted, nil) }
+            return state.rules.response(to: request, isAccepted: !isForeign)
         }
-        deliver?()
+        if case .last(let deliver) = match { deliver() }
         return response
     }
 }

@@ -44,6 +44,8 @@ public struct PrivateUseRedirect: Sendable, Hashable {
     /// The way in which the app becomes the handler.
     public let installation: Installation
     let uri: PrivateUseURI
+    /// The scheme that the app handles.
+    package var scheme: String { uri.scheme }
 
     /// Creates a redirect. It does not install anything.
     ///

@@ -96,6 +96,14 @@ public final class PrivateUseRedirectListener: Sendable {
         match: @escaping @Sendable (_ parameters: String) -> Value?
     ) async throws -> Value { try await server.redirect(match: match) }
 
+    /// Passes every URL that equals the redirect URI up to its query to a function, as ``redirect(match:)`` does, until
+    /// the task is cancelled or the listener is closed. The helper of each is told that it was taken.
+    ///
+    /// - Throws: As ``redirect(match:)``; it never returns.
+    package func redirects(take: @escaping @Sendable (_ parameters: String) -> Void) async throws {
+        try await server.redirects(take: take)
+    }
+
     /// Closes the socket and every connection, and ends the thread. If the desktop entry is temporary and no other
     /// process waits for the scheme, it is removed. A waiting call of ``redirect(match:)`` throws.
     public func close() { server.close() }

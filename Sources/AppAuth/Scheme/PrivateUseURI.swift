@@ -5,7 +5,7 @@ package struct PrivateUseURI: Sendable, Hashable {
     package let string: String
     package let scheme: String
     /// Whether every URL of the scheme is accepted, and matched as a whole, with its fragment.
-    private let isWholeScheme: Bool
+    let isWholeScheme: Bool
 
     /// Creates a redirect URI from its registered text. It is compared byte for byte, so it must be in a form that no
     /// browser rewrites.

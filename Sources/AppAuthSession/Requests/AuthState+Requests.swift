@@ -9,21 +9,12 @@ extension AuthState {
     /// let user = try await state.get("https://api.example/me").decoded(as: User.self)
     /// ```
     public nonisolated func get(_ url: String) async throws -> TransportResponse {
-        try await send(request(.get, url))
+        try await send(TransportRequest(.get, url))
     }
 
     /// Sends a POST with a valid access token and a JSON body; see ``send(_:)``.
     public nonisolated func post(_ url: String, json body: some Encodable) async throws -> TransportResponse {
-        var request = try request(.post, url)
-        request.head.headerFields[.contentType] = "application/json"
-        request.body = try Array(JSONEncoder().encode(body))
-        return try await send(request)
-    }
-
-    private nonisolated func request(_ method: HTTPRequest.Method, _ url: String) throws -> TransportRequest {
-        var head = HTTPRequest(method: method, url: try SecureURL(url))
-        head.headerFields[.accept] = "application/json"
-        return TransportRequest(head)
+        try await send(TransportRequest(.post, url, .json(encoding: body)))
     }
 }
 

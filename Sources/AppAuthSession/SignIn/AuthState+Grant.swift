@@ -24,18 +24,35 @@ extension AuthState {
     public static func restoreOrPresent(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {
-        guard let record = try await store.convertingErrors({ try await store.load() }),
-            record.client.id.isExactly(client.id), record.client.provider.issuer == client.provider.issuer,
+        try await restoreOrPresent(
+            grant, of: client.id, at: client.provider.issuer, store: store, environment: environment
+        ) { _ in client }
+    }
+
+    /// The same for a client whose provider's metadata is needed only if no stored session can be used.
+    ///
+    /// - Parameter client: Returns the current client with the provider of the stored session; for nil, with current
+    ///   metadata.
+    package static func restoreOrPresent(
+        _ grant: TokenGrant, of clientID: String, at issuer: Issuer, store: any TokenStore, environment: Environment,
+        client: (ProviderMetadata?) async throws -> Client
+    ) async throws -> AuthState {
+        if var record = try await store.convertingErrors({ try await store.load() }),
+            record.client.id.isExactly(clientID), record.client.provider.issuer == issuer,
             record.isUsable(at: environment.now()), record.grant == (grant.isRepeatable ? grant : nil),
-            client.dpop == nil || record.proofKey != nil,
-            let state = try await AuthState(restoring: store, as: client, environment: environment)
-        else { return try await present(grant, as: client, store: store, environment: environment) }
-        return state
+            case let client = try await client(record.client.provider), client.dpop == nil || record.proofKey != nil
+        {
+            try record.refuseToMove(at: store.location)
+            record.change(client.unless(registeredLater: record.client))
+            return AuthState(record: record, store: store, environment: environment, wasStored: true)
+        }
+        return try await present(grant, as: client(nil), store: store, environment: environment)
     }
 
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
-    /// Sends one POST to the token endpoint, never a second one. A session of the client's own credentials renews
+    /// Checks that the store can take a session. Sends one POST to the token endpoint, never a second one. A session of the
+    /// client's own credentials renews
     /// itself with the same grant. Any other session needs a refresh token for that. RFC 6749 §4.4, §4.5.
     ///
     /// An ID token is verified with the provider's keys, without a nonce. If the metadata names no keys, it is dropped.
@@ -51,6 +68,7 @@ extension AuthState {
     public static func present(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {
+        try await store.convertingErrors { try await store.prepare() }
         let proof = try DPoP(for: client)
         let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
             .send(.present(grant), stage: .token)

@@ -27,12 +27,12 @@ struct AuthorizationEndpoint {
     }
 
     private func begin(_ authorization: AuthorizationRequest, _ request: Request) throws -> Reply {
-        let cookie = BrowserCookie(context.issuer)
+        let cookie = context.cookie(of: .issuer)
         let known = cookie.id(in: request).flatMap { id in context.store.withLock { $0.browser(id, context.now) } }
         let browser = try known ?? Browser(id: OpaqueToken.make(), expiresAt: lifetimeEnd)
         let interaction = Interaction(
             id: try OpaqueToken.make(), request: authorization, expiresAt: context.now.adding(Interaction.lifetime),
-            browserID: browser.id)
+            browserID: browser.id, signIn: browser.signIn)
         let response = AuthorizationReply(context: context)
         switch context.step(of: interaction, browser) {
         case .finish(let signIn): return try response.grant(authorization, to: signIn)
@@ -43,7 +43,7 @@ struct AuthorizationEndpoint {
                 records.interactions[interaction.id] = interaction
             }
             // The pages have a URL of their own, so that the request is not in the history and a reload is harmless.
-            var reply = Reply.redirect(to: context.issuer.url(.interaction) + "/" + interaction.id)
+            var reply = Reply.redirect(to: context.page(of: interaction))
             if known == nil { reply.headers[.setCookie] = cookie.set(browser.id) }
             return reply
         }

@@ -4,9 +4,9 @@ struct BrowserCookie {
     private let name: String
     private let path: String
 
-    init(_ issuer: Issuer) {
-        name = "local_provider_" + (issuer.origin.split(separator: ":").last.map(String.init) ?? "")
-        path = issuer.path.isEmpty ? "/" : issuer.path
+    init(_ origin: String, path: String) {
+        name = "local_provider_" + (origin.split(separator: ":").last.map(String.init) ?? "")
+        self.path = path.isEmpty ? "/" : path
     }
 
     func id(in request: Request) -> String? { request.cookie(name) }
@@ -15,4 +15,8 @@ struct BrowserCookie {
     func set(_ id: String) -> String { "\(name)=\(id); Path=\(path); HttpOnly; SameSite=Lax" }
 
     var clear: String { "\(name)=; Path=\(path); Max-Age=0; HttpOnly; SameSite=Lax" }
+}
+
+extension Context {
+    func cookie(of role: Role) -> BrowserCookie { BrowserCookie(origin(of: role), path: issuer.path) }
 }

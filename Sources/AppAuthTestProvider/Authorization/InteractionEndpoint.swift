@@ -10,111 +10,111 @@ struct InteractionEndpoint {
 
     func respond(to request: Request) throws -> Reply {
         let id = String(request.path.dropFirst(context.issuer.path(of: .interaction).count + 1))
-        let (now, cookie) = (context.now, BrowserCookie(context.issuer).id(in: request))
-        let found = context.store.withLock { records in
-            (records.interactions[id], cookie.flatMap { records.browser($0, now) })
-        }
-        guard let interaction = found.0, interaction.expiresAt > now else {
-            return over
-        }
+        let found = context.store.withLock { $0.interactions[id] }
+        guard let found, found.expiresAt > context.now else { return pages.signInIsOver }
         // Only the browser that began the sign-in may continue it: otherwise an attacker could make a user complete the
         // attacker's sign-in.
-        guard let browser = found.1, browser.id == interaction.browserID else {
-            return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
-        }
+        guard let visit = try InteractionVisit(found, request, context) else { return pages.otherBrowser }
         switch request.method {
-        case .get: return try show(interaction, browser)
+        case .get:
+            var reply = try show(visit)
+            if let cookie = visit.newCookie { reply.headers[.setCookie] = cookie }
+            return reply
         case .post:
             guard let form = request.form, form.repeated == nil,
-                FormToken(context: context, browserID: browser.id, purpose: id).matches(form)
+                FormToken(context: context, browserID: visit.formID, purpose: id).matches(form)
             else { return pages.error("This form is not from this page, or it is too old.", .forbidden) }
-            return try act(form, interaction, browser)
+            return try act(form, visit)
         default: return .notAllowed("GET, POST")
         }
     }
 
-    private func show(_ interaction: Interaction, _ browser: Browser) throws -> Reply {
-        switch context.step(of: interaction, browser) {
+    private func show(_ visit: InteractionVisit) throws -> Reply {
+        let interaction = visit.interaction
+        switch context.step(of: interaction, visit.browser) {
         case .signIn: return pages.signIn(interaction)
         case .chooseAccount(let signIn): return pages.chooseAccount(interaction, signIn)
         case .consent(let signIn): return pages.consent(interaction, signIn)
-        case .finish(let signIn):
-            guard end(interaction) else { return over }
-            return try AuthorizationReply(context: context).grant(interaction.request, to: signIn)
-        case .fail(let error, let description):
-            guard end(interaction) else { return over }
-            return try AuthorizationReply(context: context).refuse(interaction.request.wayBack, error, description)
+        case .finish, .fail: break
         }
+        guard !context.hasOwnOrigin(.interaction) else { return resume(interaction) }
+        return try AuthorizationReply(context: context).end(interaction, visit.browser)
     }
 
-    private func act(_ form: Parameters, _ interaction: Interaction, _ browser: Browser) throws -> Reply {
-        var (interaction, browser) = (interaction, browser)
-        let step = context.step(of: interaction, browser)
+    /// Returns to the issuer, which has the cookie of the browser that began the sign-in.
+    private func resume(_ interaction: Interaction) -> Reply {
+        .redirect(to: context.url(.resume).appending([("ticket", interaction.id)]))
+    }
+
+    private func act(_ form: Parameters, _ visit: InteractionVisit) throws -> Reply {
+        var visit = visit
+        let interaction = visit.interaction
+        let step = context.step(of: interaction, visit.browser)
         if case .signIn = step, let reply = try context.configuration.addition?.take(form, interaction, context) {
             return reply
         }
         switch (form["action"], step) {
         case ("deny", _):
-            guard end(interaction) else { return over }
-            return try AuthorizationReply(context: context)
-                .refuse(interaction.request.wayBack, "access_denied", "the user denied the request")
+            visit.update { interaction, _ in interaction.isDenied = true }
+            guard !context.hasOwnOrigin(.interaction) else { return resume(interaction) }
+            return try AuthorizationReply(context: context).end(visit.interaction, visit.browser)
         // A form that a program submits may have no button.
         case ("sign-in", .signIn), (nil, .signIn):
             let (name, password) = (form["username"] ?? "", form["password"] ?? "")
             guard let user = context.user(name: name, password: password) else {
                 return pages.signIn(interaction, failedName: name)
             }
-            return try signIn(user, interaction, browser)
-        case ("continue", .chooseAccount): interaction.hasChosenAccount = true
+            return try visit.signIn(user)
+        case ("continue", .chooseAccount): visit.update { interaction, _ in interaction.hasChosenAccount = true }
         case ("switch", .chooseAccount), ("switch", .consent):
-            browser.signIn = nil
-            interaction.hasSignedIn = false
+            visit.update { interaction, browser in
+                browser.signIn = nil
+                interaction.hasSignedIn = false
+            }
         case ("allow", .consent(let signIn)):
-            interaction.hasConsented = true
+            visit.update { interaction, _ in interaction.hasConsented = true }
             let key = Records.ConsentKey(subject: signIn.subject, clientID: interaction.request.client.id)
             context.store.withLock { $0.consents[key, default: []].formUnion(interaction.request.scopes) }
         // The form was sent twice, or from an outdated page: show the current step.
-        default: return .redirect(to: url(interaction))
+        default: break
         }
-        context.store.withLock { records in
-            records.interactions[interaction.id] = interaction
-            records.browsers[browser.id] = browser
+        return .redirect(to: context.page(of: interaction))
+    }
+}
+
+extension AuthorizationReply {
+    /// Ends an interaction with the response to the client, or shows the page that is missing.
+    func end(_ interaction: Interaction, _ browser: Browser) throws -> Reply {
+        let denial = Interaction.Step.fail(error: "access_denied", description: "the user denied the request")
+        switch interaction.isDenied ? denial : context.step(of: interaction, browser) {
+        case .finish(let signIn):
+            guard remove(interaction) else { return Pages(context: context).signInIsOver }
+            return try grant(interaction.request, to: signIn)
+        case .fail(let error, let description):
+            guard remove(interaction) else { return Pages(context: context).signInIsOver }
+            return try refuse(interaction.request.wayBack, error, description)
+        case .signIn, .chooseAccount, .consent: return .redirect(to: context.page(of: interaction))
         }
-        return .redirect(to: url(interaction))
     }
 
-    /// Continues the interaction as a user who has just signed in.
-    func signIn(_ user: User, _ interaction: Interaction, _ browser: Browser) throws -> Reply {
-        var changed = interaction
-        changed.hasSignedIn = true
-        context.store.withLock { [changed] in $0.interactions[changed.id] = changed }
-        let renewed = try context.signIn(user, in: browser, acr: interaction.request.acrs.first ?? Metadata.acr)
-        var reply = Reply.redirect(to: url(interaction))
-        reply.headers[.setCookie] = BrowserCookie(context.issuer).set(renewed.id)
-        return reply
-    }
-
-    private var over: Reply {
-        pages.error("This sign-in is over. Please go back to the app and start again.", .notFound)
-    }
-
-    /// Ends the interaction; false if another request has ended it first. An interaction has only one response.
-    private func end(_ interaction: Interaction) -> Bool {
+    /// Removes the interaction; false if another request has ended it first. An interaction has only one response.
+    private func remove(_ interaction: Interaction) -> Bool {
         context.store.withLock { $0.interactions.removeValue(forKey: interaction.id) != nil }
     }
-
-    private func url(_ interaction: Interaction) -> String { context.issuer.url(.interaction) + "/" + interaction.id }
 }
 
 extension Context {
+    /// Returns the sign-in of a user who has just entered a password.
+    func newSignIn(of user: User, in browser: Browser, acr: String = Metadata.acr) throws -> Browser.SignIn {
+        .init(
+            userName: user.name, subject: user.subject, time: now, acr: acr,
+            sessionID: try browser.sessionID(of: user) ?? OpaqueToken.make())
+    }
+
     /// Signs a user in and gives the browser a new cookie, so that a planted cookie is worthless (session fixation).
-    func signIn(_ user: User, in browser: Browser, acr: String = Metadata.acr) throws -> Browser {
-        let now = now
+    func renew(_ browser: Browser, _ signIn: Browser.SignIn) throws -> Browser {
         let renewed = Browser(
-            id: try OpaqueToken.make(), expiresAt: now.adding(configuration.sessionLifetime),
-            signIn: .init(
-                userName: user.name, subject: user.subject, time: now, acr: acr,
-                sessionID: try browser.sessionID(of: user) ?? OpaqueToken.make()))
+            id: try OpaqueToken.make(), expiresAt: now.adding(configuration.sessionLifetime), signIn: signIn)
         store.withLock { records in
             records.browsers[browser.id] = nil
             records.browsers[renewed.id] = renewed

@@ -9,7 +9,7 @@ struct DeviceVerificationEndpoint {
     private var pages: Pages { Pages(context: context) }
 
     func respond(to request: Request) throws -> Reply {
-        let (now, cookie) = (context.now, BrowserCookie(context.issuer))
+        let (now, cookie) = (context.now, context.cookie(of: .issuer))
         let known = cookie.id(in: request).flatMap { id in context.store.withLock { $0.browser(id, now) } }
         let language = Language(acceptLanguage: request.headers[.acceptLanguage])
         switch request.method {
@@ -54,10 +54,10 @@ struct DeviceVerificationEndpoint {
             guard let user = context.user(name: name, password: password) else {
                 return pages.deviceSignIn(page, device, failedName: name)
             }
-            let renewed = try context.signIn(user, in: browser)
+            let renewed = try context.renew(browser, context.newSignIn(of: user, in: browser))
             guard let signIn = renewed.signIn else { return pages.deviceSignIn(page, device) }
             var reply = pages.deviceConsent(self.page(renewed, language), device, signIn)
-            reply.headers[.setCookie] = BrowserCookie(context.issuer).set(renewed.id)
+            reply.headers[.setCookie] = context.cookie(of: .issuer).set(renewed.id)
             return reply
         case (_, nil):
             return pages.deviceSignIn(page, device)

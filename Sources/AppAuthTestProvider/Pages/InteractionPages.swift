@@ -8,7 +8,7 @@ extension Pages {
     func signIn(_ interaction: Interaction, failedName: String? = nil) -> Reply {
         let (request, words) = (interaction.request, Phrases(interaction.request.language))
         let name = failedName ?? request.loginHint ?? ""
-        let choice = context.configuration.addition?.choice(words, for: request)
+        let choice = context.configuration.addition?.choice(words, for: request, context)
         let failure: HTML = failedName == nil ? "" : #"<p class="box bad" role="alert">\#(words.wrongPassword)</p>"#
         let content: HTML = """
             <p class="soft">\(words.toContinue(to: request.client.name))</p>
@@ -24,7 +24,7 @@ extension Pages {
             """
         return page(
             words.signIn, content, language: request.language, target: request.redirectURI,
-            sources: choice?.sources ?? [], failedName == nil ? .ok : .unprocessableContent)
+            sources: backSources + (choice?.sources ?? []), failedName == nil ? .ok : .unprocessableContent)
     }
 
     func demoAccounts(_ words: Phrases) -> HTML {
@@ -61,7 +61,8 @@ extension Pages {
             <button class="link" type="submit" name="action" value="deny">\(words.cancel)</button>
             </form>
             """
-        return page(words.chooseAccount, content, language: request.language, target: request.redirectURI)
+        return page(
+            words.chooseAccount, content, language: request.language, target: request.redirectURI, sources: backSources)
     }
 
     func consent(_ interaction: Interaction, _ signIn: Browser.SignIn) -> Reply {
@@ -82,7 +83,8 @@ extension Pages {
             </form>
             """
         return page(
-            words.consentTitle(request.client.name), content, language: request.language, target: request.redirectURI)
+            words.consentTitle(request.client.name), content, language: request.language, target: request.redirectURI,
+            sources: backSources)
     }
 
     /// The details on the consent page, in the client's words: this provider has no better ones for any type.
@@ -96,12 +98,24 @@ extension Pages {
             })
     }
 
-    private func action(_ interaction: Interaction) -> String {
-        context.issuer.url(.interaction) + "/" + interaction.id
+    var signInIsOver: Reply {
+        error("This sign-in is over. Please go back to the app and start again.", .notFound)
     }
 
+    var otherBrowser: Reply {
+        error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
+    }
+
+    /// The issuer, to which the forms lead on the way to the client, if the pages have an origin of their own.
+    private var backSources: [String] {
+        context.hasOwnOrigin(.interaction) ? [Self.source(of: context.issuer.origin)] : []
+    }
+
+    private func action(_ interaction: Interaction) -> String { context.page(of: interaction) }
+
     private func token(_ interaction: Interaction) -> HTML {
-        let token = FormToken(context: context, browserID: interaction.browserID, purpose: interaction.id)
+        let token = FormToken(
+            context: context, browserID: interaction.visitorID ?? interaction.browserID, purpose: interaction.id)
         return #"<input type="hidden" name="csrf" value="\#(token.value)">"#
     }
 }

@@ -6,6 +6,8 @@ internal import JOSE
 struct Context: Sendable {
     let configuration: LocalProvider.Configuration
     let issuer: Issuer
+    /// The origins of the parts that do not share the issuer's.
+    let origins: [Role: String]
     let keys: KeyRing
     let store: Store
     /// All users. Its lock may be taken while the store's lock is held, but not the other way round.
@@ -20,6 +22,18 @@ struct Context: Sendable {
     var confirmation: Confirmation?
 
     var now: Date { configuration.clock() }
+
+    func hasOwnOrigin(_ role: Role) -> Bool { origins[role] != nil }
+
+    func origin(of role: Role) -> String { origins[role] ?? issuer.origin }
+
+    /// Returns the part that serves an endpoint.
+    func role(of endpoint: Endpoint) -> Role { configuration.addition?.role(of: endpoint) ?? .issuer }
+
+    func url(_ endpoint: Endpoint) -> String { origin(of: role(of: endpoint)) + issuer.path(of: endpoint) }
+
+    /// Returns the URL of the pages of an interaction.
+    func page(of interaction: Interaction) -> String { url(.interaction) + "/" + interaction.id }
 
     func client(_ id: String) -> RegisteredClient? {
         if let client = configuration.clients.first(where: { $0.id == id }) { return client }

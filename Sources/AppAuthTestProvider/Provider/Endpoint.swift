@@ -19,6 +19,8 @@ extension LocalProvider {
         public static let authorization = Endpoint(rawValue: "authorization")
         /// The login, account and consent pages of an authorization request, and their forms.
         public static let interaction = Endpoint(rawValue: "interaction")
+        /// The endpoint to which the pages return if they are at an origin of their own.
+        package static let resume = Endpoint(rawValue: "resume")
         /// The token endpoint (RFC 6749 §3.2).
         public static let token = Endpoint(rawValue: "token")
         /// The userinfo endpoint (OpenID Connect Core §5.3).

@@ -24,6 +24,7 @@ struct Issuer: Sendable {
             .keys: path + "/jwks",
             .authorization: path + "/authorize",
             .interaction: path + "/interaction",
+            .resume: path + "/resume",
             .token: path + "/token",
             .userInfo: path + "/userinfo",
             .api: path + "/api/echo",

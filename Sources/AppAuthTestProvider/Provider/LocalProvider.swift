@@ -21,28 +21,28 @@ public final class LocalProvider: Sendable {
     let context: Context
     /// The requests and faults so far.
     public let traffic: Traffic
-    private let server: Server
+    private let listeners: Listeners
     private let serving: Task<Void, Never>
 
     init(
-        _ server: Server, _ context: Context, _ traffic: Traffic,
-        respond: @escaping @Sendable (Request) async throws -> (Reply, Delivery)
+        _ listeners: Listeners, _ context: Context, _ traffic: Traffic,
+        respond: @escaping @Sendable (Request, Role) async throws -> (Reply, Delivery)
     ) {
-        (issuer, port, self.context, self.traffic) = (context.issuer.identifier, server.port, context, traffic)
-        self.server = server
-        serving = Task { await server.run(respond: respond) }
+        (issuer, port, self.context, self.traffic) = (context.issuer.identifier, listeners.port, context, traffic)
+        self.listeners = listeners
+        serving = Task { await listeners.run(respond: respond) }
     }
 
-    /// Closes the listener and every connection, and returns when they are closed.
+    /// Closes all listeners and connections, and returns when they are closed.
     public func stop() async {
-        await server.close()
+        await listeners.close()
         await serving.value
     }
 }
 
 extension LocalProvider: ObservedService {
     /// Returns the URL of an endpoint.
-    public func url(_ endpoint: Endpoint) -> String { context.issuer.url(endpoint) }
+    public func url(_ endpoint: Endpoint) -> String { context.url(endpoint) }
 }
 
 // MARK: Keys

@@ -3,6 +3,12 @@ protocol ProviderAddition: Sendable {
     /// Returns the endpoint at a path of this host; nil if it is not the addition's.
     func endpoint(at path: String, _ issuer: Issuer) -> Endpoint?
 
+    /// The loopback addresses of the parts that have an origin of their own.
+    var addresses: [Role: String] { get }
+
+    /// Returns the part that serves an endpoint.
+    func role(of endpoint: Endpoint) -> Role
+
     /// Responds to a request; nil if the endpoint is not the addition's.
     func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply?
 
@@ -17,7 +23,7 @@ protocol ProviderAddition: Sendable {
     func check(_ parameters: Parameters) throws(OAuthFailure)
 
     /// Returns another way to sign in, for the login page of a request; nil if the request permits none.
-    func choice(_ words: Phrases, for request: AuthorizationRequest) -> SignInChoice?
+    func choice(_ words: Phrases, for request: AuthorizationRequest, _ context: Context) -> SignInChoice?
 
     /// Responds to a login form in which the user chose that way; nil if the user did not.
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply?

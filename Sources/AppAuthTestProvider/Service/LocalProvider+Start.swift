@@ -20,20 +20,21 @@ extension LocalProvider {
         }
         let keys = try KeyRing(algorithms.compactMap(\.self) + [configuration.idTokenAlgorithm])
         let host = host == "[::1]" ? "::1" : host
-        let server = try await Server.listen(
-            host: host == "localhost" ? "127.0.0.1" : host, port: port, limits: configuration.limits,
-            tls: configuration.tls.map(TLSContext.init))
-        let name = host.contains(":") ? "[\(host)]" : host
+        let tls = try configuration.tls.map(TLSContext.init)
+        var addresses = configuration.addition?.addresses ?? [:]
+        addresses[.issuer] = host
+        let listeners = try await Listeners(at: addresses, port: port, configuration.limits, tls)
+        var origins = listeners.origins
         let issuer = Issuer(
-            origin: "\(configuration.tls == nil ? "http" : "https")://\(name):\(server.port)", path: path,
+            origin: origins.removeValue(forKey: .issuer) ?? "", path: path,
             appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer)
         let context = Context(
-            configuration: configuration, issuer: issuer, keys: keys, store: Store(Records()),
+            configuration: configuration, issuer: issuer, origins: origins, keys: keys, store: Store(Records()),
             people: LockedValue(configuration.users), registrations: LockedValue([:]), formSecret: try randomBytes(32))
         var traffic = Traffic(
             keepsLog: configuration.keepsLog, clock: configuration.clock, observer: configuration.observer)
         traffic.latency = configuration.latency
-        return LocalProvider(server, context, traffic, respond: Router(context: context, traffic: traffic).respond)
+        return LocalProvider(listeners, context, traffic, respond: Router(context: context, traffic: traffic).respond)
     }
 }
 

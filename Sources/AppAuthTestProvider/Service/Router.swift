@@ -6,20 +6,23 @@ struct Router: Sendable {
     let context: Context
     let traffic: Traffic
 
-    func respond(to request: Request) async throws -> (Reply, Delivery) {
-        let endpoint =
+    func respond(to request: Request, on role: Role) async throws -> (Reply, Delivery) {
+        let found =
             context.configuration.addition?.endpoint(at: request.path, context.issuer)
             ?? context.issuer.endpoint(at: request.path)
+        // Each origin has only the endpoints of its part.
+        let endpoint = context.role(of: found) == role ? found : .none
         return try await traffic.pass(request, at: endpoint) { faults in
             var context = context
             context.faults = faults
-            return reply(to: request, endpoint, context)
+            return reply(to: request, on: role, endpoint, context)
         }
     }
 
-    private func reply(to request: Request, _ endpoint: Endpoint, _ context: Context) -> Reply {
+    private func reply(to request: Request, on role: Role, _ endpoint: Endpoint, _ context: Context) -> Reply {
         // A page on another host name that resolves to this address (DNS rebinding) gets no response.
-        guard request.isMeant(for: context.issuer.origin) else { return .misdirected(from: context.issuer.origin) }
+        let origin = context.origin(of: role)
+        guard request.isMeant(for: origin) else { return .misdirected(from: origin) }
         do {
             let reply = try Self.respond(to: request, endpoint, context)
             return try DPoP(context: context).accompany(reply, at: endpoint)
@@ -41,6 +44,7 @@ struct Router: Sendable {
             documents.respond(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
         case .authorization: try AuthorizationEndpoint(context: context).respond(to: request)
         case .interaction: try InteractionEndpoint(context: context).respond(to: request)
+        case .resume: try ResumeEndpoint(context: context).respond(to: request)
         case .token: try TokenEndpoint(context: context).respond(to: request)
         case .userInfo: try UserInfoEndpoint(context: context).respond(to: request)
         case .api: EchoEndpoint(context: context).respond(to: request)

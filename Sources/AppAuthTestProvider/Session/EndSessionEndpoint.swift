@@ -26,7 +26,7 @@ struct EndSessionEndpoint {
 
     private func end(_ logout: EndSessionRequest, _ parameters: Parameters, _ request: Request) throws -> Reply {
         let now = context.now
-        let browser = BrowserCookie(context.issuer).id(in: request)
+        let browser = context.cookie(of: .issuer).id(in: request)
             .flatMap { id in context.store.withLock { $0.browser(id, now) } }
         guard let browser, let signIn = browser.signIn else { return done(logout) }
         // §2: without a hint, or with another user's, the user is asked, because any page can send a browser here.
@@ -54,7 +54,7 @@ struct EndSessionEndpoint {
     private func done(_ logout: EndSessionRequest, showing frames: [String] = []) -> Reply {
         var reply = logout.location.map(Reply.redirect) ?? pages.signedOut(logout.language)
         if !frames.isEmpty { reply = pages.signedOut(showing: frames, then: logout.location, logout.language) }
-        reply.headers[.setCookie] = BrowserCookie(context.issuer).clear
+        reply.headers[.setCookie] = context.cookie(of: .issuer).clear
         return reply
     }
 }

@@ -40,6 +40,7 @@ struct Logout: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let deadline = ContinuousClock.now + limit
         var (report, aside) = (SignOut.Report(), nil as String?)
         let stored = try await withTimeout(limit, .store, "the store did not respond") {
             try await find(console, limit)
@@ -47,9 +48,11 @@ struct Logout: Command {
         if let (store, state, discarded) = stored {
             aside = discarded
             if let state {
-                let note = WaitingNote(within: limit)
+                // What the search has left. The session is removed even if that is nothing.
+                let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
+                let note = WaitingNote(within: rest)
                 defer { note.stop() }
-                report = try await signOut(await state.record, note, console, limit: limit).run(state)
+                report = try await signOut(await state.record, note, console, limit: rest).run(state)
             }
             if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
         }

@@ -22,7 +22,7 @@ import Testing
     /// - Returns: The code and the state of the response.
     private func webResponse(_ flow: SevenPassFlow, in browser: TestBrowser) async throws -> Parameters {
         #expect(try await toFacebook(flow, app: false, in: browser) == nil)
-        #expect(browser.pageURL.hasPrefix(flow.sevenPass.issuer + "/facebook/dialog?client_id=734789116545825&"))
+        #expect(browser.pageURL.hasPrefix(flow.sevenPass.facebookURL + "/facebook/dialog?client_id=734789116545825&"))
         let location = try #require(try await browser.submit("continue"))
         #expect(location.hasPrefix(Self.redirectURI + "?code="))
         return try #require(FormCoding.decode(String(location.dropFirst(Self.redirectURI.count + 1))))
@@ -37,7 +37,7 @@ import Testing
 
     @Test func `by the dialog: code and state in the query, and the flow ends at the normal redirect`() async throws {
         try await withSevenPass { flow in
-            let browser = TestBrowser()
+            let browser = TestBrowser(flow)
             let response = try await webResponse(flow, in: browser)
             #expect(try await browser.open(callback(flow, response, "web")) == nil)
             let end = try flow.response(in: try await browser.submit("allow"))
@@ -52,11 +52,11 @@ import Testing
     @Test func `by the app: code and state in the fragment, and the flow ends at the normal redirect`() async throws {
         try await withSevenPass { flow in
             for isOverHTTP in [false, true] {
-                let browser = TestBrowser()
+                let browser = TestBrowser(flow)
                 let toApp = try #require(try await toFacebook(flow, app: true, in: browser))
                 #expect(toApp.hasPrefix("fbauth2://authorize?client_id=734789116545825&"))
                 let query = toApp.dropFirst("fbauth2://authorize".count)
-                let overHTTP = try await Wire.send("GET", flow.sevenPass.issuer + "/facebook/app" + query)
+                let overHTTP = try await Wire.send("GET", flow.sevenPass.facebookURL + "/facebook/app" + query)
                 let location =
                     try isOverHTTP
                     ? #require(overHTTP.header("Location")) : flow.sevenPass.facebookAppResponse(to: toApp)
@@ -72,20 +72,20 @@ import Testing
 
     @Test func `a program can choose Facebook by a field of the form`() async throws {
         try await withSevenPass { flow in
-            let browser = TestBrowser()
+            let browser = TestBrowser(flow)
             #expect(try await browser.open(flow.authorizationURL()) == nil)
             let html = try #require(browser.page?.text)
             let token = try #require(html.firstMatch(of: /name="csrf" value="([^"]*)"/)?.1)
             #expect(html.contains(#"<input type="hidden" name="provider" value="">"#))
             let fields = [("csrf", String(token)), ("provider", "facebook"), ("action", "sign-in")]
             #expect(try await browser.submit(to: browser.pageURL, fields.map { (name: $0.0, value: $0.1) }) == nil)
-            #expect(browser.pageURL.hasPrefix(flow.sevenPass.issuer + "/facebook/dialog?"))
+            #expect(browser.pageURL.hasPrefix(flow.sevenPass.facebookURL + "/facebook/dialog?"))
         }
     }
 
     @Test func `another browser is refused, and costs the first one nothing`() async throws {
         try await withSevenPass { flow in
-            let (browser, other) = (TestBrowser(), TestBrowser())
+            let (browser, other) = (TestBrowser(flow), TestBrowser(flow))
             let response = try await webResponse(flow, in: browser)
             #expect(try await other.open(callback(flow, response, "web")) == nil)
             #expect(other.page?.status == 403)
@@ -106,7 +106,7 @@ import Testing
         async throws
     {
         try await withSevenPass { flow in
-            let browser = TestBrowser()
+            let browser = TestBrowser(flow)
             let response = try await webResponse(flow, in: browser)
             let change = try #require(wrong.first)
             #expect(try await browser.open(callback(flow, response, "web", [change.key: change.value])) == nil)
@@ -118,12 +118,12 @@ import Testing
 
     @Test func `a callback works once, and not after its sign-in is over`() async throws {
         try await withSevenPass({ $0.options = ManualClock().options }) { flow in
-            let browser = TestBrowser()
+            let browser = TestBrowser(flow)
             let response = try await webResponse(flow, in: browser)
             _ = try await browser.open(callback(flow, response, "web"))
             _ = try await browser.open(callback(flow, response, "web"))
             #expect(browser.page?.status == 400)
-            let late = try await webResponse(flow, in: TestBrowser())
+            let late = try await webResponse(flow, in: TestBrowser(flow))
             flow.sevenPass.advance(601)
             _ = try await browser.open(callback(flow, late, "web"))
             #expect(browser.page?.status == 400)
@@ -137,7 +137,7 @@ import Testing
                 "client_id": "734789116545825", "redirect_uri": Self.redirectURI, "response_type": "code",
                 "state": "s",
             ]
-            let dialog = flow.sevenPass.issuer + "/facebook/dialog"
+            let dialog = flow.sevenPass.facebookURL + "/facebook/dialog"
             #expect(try await Wire.post(dialog, form(right)).status == 303)
             let wrong = try await Wire.post(dialog, form(right, [name: nil]))
             #expect(wrong.status == 400)
@@ -151,10 +151,12 @@ import Testing
 
     @Test func `the pages let their forms lead where they have to`() async throws {
         try await withSevenPass { flow in
-            let browser = TestBrowser()
+            let browser = TestBrowser(flow)
             _ = try await browser.open(flow.authorizationURL())
             let login = browser.page?.header("Content-Security-Policy")
-            #expect(login?.contains("form-action 'self' oauthtest: fbauth2:") == true)
+            // Back to the client over the issuer, or on to Facebook's app or dialog.
+            let (issuer, dialogOrigin) = (flow.sevenPass.issuer, flow.sevenPass.facebookURL)
+            #expect(login?.contains("form-action 'self' oauthtest: \(issuer) fbauth2: \(dialogOrigin)") == true)
             _ = try await browser.submit("facebook")
             let dialog = browser.page?.header("Content-Security-Policy")
             #expect(dialog?.contains("form-action 'self' fb734789116545825:") == true)

@@ -25,8 +25,9 @@ struct SevenPassFlow {
     ///
     /// - Returns: The parameters of the redirect to the client.
     func authorize(
-        _ changes: KeyValuePairs<String, String?> = [:], in browser: TestBrowser = TestBrowser()
+        _ changes: KeyValuePairs<String, String?> = [:], in browser: TestBrowser? = nil
     ) async throws -> Parameters {
+        let browser = browser ?? TestBrowser(self)
         #expect(try await browser.open(authorizationURL(changes)) == nil)
         #expect(try await browser.signIn("alice@example.com") == nil)
         return try response(in: await browser.submit("allow"))
@@ -94,6 +95,13 @@ struct SevenPassFlow {
     /// The access token of a signed-in user.
     func accessToken(scope: String = "openid profile email") throws -> String {
         try sevenPass.provider.mintSession(client: "seven-pass-app", scope: scope).accessToken
+    }
+}
+
+extension TestBrowser {
+    /// A browser that follows redirects between the parts of 7Pass.
+    convenience init(_ flow: SevenPassFlow) {
+        self.init(at: Role.allCases.map(flow.sevenPass.origin(of:)))
     }
 }
 

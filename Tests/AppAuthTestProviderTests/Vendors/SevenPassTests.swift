@@ -135,19 +135,19 @@ import Testing
 
     @Test func `the session in the browser ends with id_token_hint and post_logout_redirect_uri`() async throws {
         try await withSevenPass { flow in
-            let browser = TestBrowser()
+            let browser = TestBrowser(flow)
             let tokens = try await flow.exchange(flow.authorize(in: browser)["code"])
             let hint = try #require(tokens.json?["id_token"]?.string)
             let url = flow.sevenPass.provider.url(.endSession)
             let wrong = url.appendingQuery([("id_token_hint", hint), ("post_logout_redirect_uri", "x:/y")])
             #expect(try await browser.open(wrong) == nil)
             #expect(browser.page?.status == 400)
-            #expect(browser.hasCookies)
+            #expect(browser.hasCookies(for: flow.sevenPass.issuer))
             let right = url.appendingQuery([
                 ("id_token_hint", hint), ("post_logout_redirect_uri", "oauthtest://oauth-callback"),
             ])
             #expect(try await browser.open(right) == "oauthtest://oauth-callback")
-            #expect(!browser.hasCookies)
+            #expect(!browser.hasCookies(for: flow.sevenPass.issuer))
         }
     }
 
@@ -172,7 +172,7 @@ import Testing
             #expect(flow.sevenPass.count(.me) == 1)
             let demo = flow.sevenPass.demo
             #expect(demo["issuer"]?.string == flow.sevenPass.issuer)
-            #expect(demo["api_base"]?.string == flow.sevenPass.issuer + "/api/accounts/")
+            #expect(demo["api_base"]?.string == flow.sevenPass.origin(of: .api) + "/api/accounts/")
             let client = try #require(demo["clients"]?.array?[1])
             let response = try await flow.token([
                 "grant_type": "password", "login": demo["username"]?.string, "password": demo["password"]?.string,

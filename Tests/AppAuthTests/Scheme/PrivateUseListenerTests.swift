@@ -97,6 +97,20 @@ struct PrivateUseListenerTests {
         await #expect(throws: AuthError.self) { try await listener.redirect(state: "s") }
     }
 
+    @Test func `a lasting wait takes every redirect until it is cancelled`() async throws {
+        let listener = try await session.listener()
+        let (taken, take) = AsyncStream.makeStream(of: String.self)
+        let waiting = Task { try await listener.redirects { take.yield($0) } }
+        for number in 0..<3 { #expect(try await session.deliver(DesktopFixture.uri + "?code=\(number)")) }
+        #expect(try await session.deliver(DesktopFixture.uri + "/other?code=3") == false)
+        #expect(listener.ignoredRedirects == 1)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        take.finish()
+        #expect(await taken.reduce(into: []) { $0.append($1) } == ["code=0", "code=1", "code=2"])
+        #expect(session.isClear)
+    }
+
     @Test func `a redirect that comes before a caller waits for it is kept`() async throws {
         let listener = try await session.listener()
         let socket = try onlySocket()

@@ -8,15 +8,16 @@ import Testing
 struct BusyStoreTests {
     /// Runs a program that has a lock of the stored session.
     private func withHolder(
-        of byte: Int, _ fixture: CommandFixture, _ body: (ChildProcess, String) async throws -> Void
+        of byte: Int, for seconds: Int = 900, _ fixture: CommandFixture,
+        _ body: (ChildProcess, String) async throws -> Void
     ) async throws {
         let path = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
         let script = """
             $| = 1; open(F, "+>>", $ARGV[0]) or die;
             fcntl(F, F_SETLK, pack("ssx4qqlx4", F_WRLCK, 0, $ARGV[1], 1, 0)) or die;
-            print "locked\\n"; sleep 900;
+            print "locked\\n"; sleep $ARGV[2];
             """
-        let holder = try fixture.start(["perl", "-MFcntl", "-e", script, path, String(byte)], [])
+        let holder = try fixture.start(["perl", "-MFcntl", "-e", script, path, String(byte), String(seconds)], [])
         _ = try await holder.outputLine { $0 == "locked" }
         try await body(holder, "process \(holder.id) (perl)")
         holder.send(SIGKILL)
@@ -53,6 +54,22 @@ struct BusyStoreTests {
             }
             #expect(fixture.stored.count == 1)
             _ = try await fixture.run("logout", "--json", "--local").result()
+            #expect(fixture.stored.isEmpty)
+        }
+    }
+
+    @Test func `the time for which a sign-out waits for a lock is a part of its timeout`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.htmlPage, at: .endSession)
+            try await withHolder(of: 0, for: 8, fixture) { _, _ in
+                let start = ContinuousClock.now
+                let outcome = try await fixture.run("logout", "--discard", "--json", "--timeout", "14")
+                #expect(try outcome.result()["session_ended"] == false, "\(outcome)")
+                #expect(outcome.errors.contains("did not confirm"), "\(outcome)")
+                // With a limit for each, it would take 22 s.
+                #expect(ContinuousClock.now - start < .seconds(20))
+            }
             #expect(fixture.stored.isEmpty)
         }
     }

@@ -69,7 +69,7 @@ struct Browser: Sendable {
     var signIn: SignIn?
 
     /// A user's sign-in.
-    struct SignIn: Sendable {
+    struct SignIn: Sendable, Hashable {
         let userName: String
         let subject: String
         let time: Date

@@ -61,7 +61,7 @@ struct AccountsAPI {
         let found: (token: AccessToken, grant: Grant)
         do throws(BearerToken.Refusal) {
             found = try BearerToken(context: context).access(
-                request, resource: context.issuer.identifier + "/api/accounts")
+                request, resource: context.origin(of: .api) + "/api/accounts")
         } catch {
             throw Refusal(error.reply)
         }

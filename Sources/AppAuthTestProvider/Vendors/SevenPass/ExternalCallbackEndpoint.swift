@@ -14,24 +14,20 @@ struct ExternalCallbackEndpoint {
         guard request.query.repeated == nil, let code = request.query["code"], let state = request.query["state"],
             let way = request.query["fbapp_type"].flatMap(Facebook.Way.init)
         else { return pages.refusal("Expected one code, one state, and an fbapp_type of web or native.") }
-        let (now, cookie) = (context.now, BrowserCookie(context.issuer).id(in: request))
-        let found = context.store.withLock { records in
-            (deliveries.find(state).flatMap { records.interactions[$0] }, cookie.flatMap { records.browser($0, now) })
-        }
-        guard let interaction = found.0, interaction.expiresAt > now else {
+        let now = context.now
+        let found = context.store.withLock { records in deliveries.find(state).flatMap { records.interactions[$0] } }
+        guard let found, found.expiresAt > now else {
             return pages.error("No sign-in waits with this state. Please start again.", .badRequest)
         }
         // Checked before anything is used up: an attacker who guesses or receives a state cannot end the user's
         // sign-in.
-        guard let browser = found.1, browser.id == interaction.browserID else {
-            return pages.error("This sign-in began in another browser, or cookies are turned off.", .forbidden)
-        }
+        guard var visit = try InteractionVisit(found, request, context) else { return pages.otherBrowser }
         guard facebook.spend(code, way, now), deliveries.end(state) else {
             return pages.error("Facebook does not know this code.", .badRequest)
         }
         guard let user = facebook.person(context) else {
             return pages.error("No user has an account.", .badRequest)
         }
-        return try InteractionEndpoint(context: context).signIn(user, interaction, browser)
+        return try visit.signIn(user)
     }
 }

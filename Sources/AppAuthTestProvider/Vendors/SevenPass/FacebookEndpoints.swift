@@ -27,7 +27,7 @@ struct FacebookEndpoints {
             joining: query.entries.map { #"<input type="hidden" name="\#($0.name)" value="\#($0.value)">"# })
         let content: HTML = """
             <p class="soft">This plays Facebook, for a sign-in at 7Pass.</p>
-            <form method="post" action="\(context.issuer.identifier + "/facebook/dialog")">
+            <form method="post" action="\(context.origin(of: .external) + "/facebook/dialog")">
             \(fields)
             <button class="main" type="submit">Continue as \(facebook.person(context)?.name ?? "")</button>
             </form>

@@ -3,7 +3,7 @@ package import JOSE
 
 /// 7Pass: the local provider with the accounts API, the sign-in through Facebook and the grants of the older SDK.
 ///
-/// Its issuer, its accounts API, its external callback and its Facebook share one origin.
+/// Its issuer, its API, its pages and its Facebook are at origins of their own, and their cookies are separate.
 package final class SevenPass: VendorDouble {
     /// The underlying provider, for tests that mint sessions, edit tokens and rotate keys.
     package let provider: LocalProvider
@@ -37,10 +37,15 @@ package final class SevenPass: VendorDouble {
     package var baseURL: String { provider.issuer }
     package var traffic: Traffic { provider.traffic }
     /// The base of the accounts API, with a slash at its end. Its paths exist only here, not below the issuer.
-    package var apiBase: String { issuer + "/api/accounts/" }
+    package var apiBase: String { origin(of: .api) + "/api/accounts/" }
     /// The base of the calls without a user, with a slash at its end.
-    package var clientAPIBase: String { issuer + "/api/client/" }
-    package var externalCallback: String { issuer + "/externals/callback" }
+    package var clientAPIBase: String { origin(of: .api) + "/api/client/" }
+    package var externalCallback: String { origin(of: .interaction) + "/externals/callback" }
+    /// The origin of the double's Facebook.
+    package var facebookURL: String { origin(of: .external) }
+
+    /// Returns the scheme, host and port of a part.
+    package func origin(of role: Role) -> String { provider.context.origin(of: role) }
 
     /// Returns the Facebook app's response to an `fbauth2` URL.
     ///
@@ -63,7 +68,8 @@ package final class SevenPass: VendorDouble {
             "base_url": .string(baseURL), "issuer": .string(issuer), "api_base": .string(apiBase),
             "client_api_base": .string(clientAPIBase),
             "client_id": configuration.clients.first.map { .string($0.id) } ?? .null,
-            "external_callback": .string(externalCallback), "facebook_app_id": .string(facebook.appID),
+            "external_callback": .string(externalCallback), "facebook_url": .string(facebookURL),
+            "facebook_app_id": .string(facebook.appID),
             "facebook_access_token": .string(configuration.facebookAccessToken), "clients": .array(clients),
             "username": person.map { .string($0.name) } ?? .null,
             "password": person.map { .string($0.password) } ?? .null,

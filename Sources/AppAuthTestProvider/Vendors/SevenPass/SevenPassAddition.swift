@@ -21,6 +21,22 @@ struct SevenPassAddition: ProviderAddition {
         return rest.hasPrefix("/api/accounts/me/optins/") ? .optIns : Self.locations[rest]
     }
 
+    /// As at 7Pass's QA system, with its servers `op.qa`, `sso.qa` and `interaction.qa`, and Facebook.
+    ///
+    /// Addresses, because browsers send cookies to every port of a host: only another host has cookies of its own. All of
+    /// 127.0.0.0/8 is loopback on Linux (RFC 1122 §3.2.1.3). With `localhost` and its subdomains, it would depend on the
+    /// resolver and on the browser whether they are loopback.
+    var addresses: [Role: String] { [.api: "127.0.0.2", .interaction: "127.0.0.3", .external: "127.0.0.4"] }
+
+    func role(of endpoint: Endpoint) -> Role {
+        switch endpoint {
+        case .me, .optIns, .checkMail, .checkPassword, .registration: .api
+        case .interaction, .externalCallback: .interaction
+        case .facebookDialog, .facebookApp: .external
+        default: .issuer
+        }
+    }
+
     func respond(to request: Request, at endpoint: Endpoint, _ context: Context) throws -> Reply? {
         switch endpoint {
         case .me: try AccountEndpoint(context: context).respond(to: request)
@@ -62,7 +78,7 @@ struct SevenPassAddition: ProviderAddition {
     /// A button for users, and a field for programs that fill in forms: they set `provider` to `facebook`.
     ///
     /// Only for apps that send `fbapp_pres`, since only they receive Facebook's responses. That is the double's choice.
-    func choice(_ words: Phrases, for request: AuthorizationRequest) -> SignInChoice? {
+    func choice(_ words: Phrases, for request: AuthorizationRequest, _ context: Context) -> SignInChoice? {
         guard request.parameters["fbapp_pres"] != nil else { return nil }
         return SignInChoice(
             html: """
@@ -70,7 +86,7 @@ struct SevenPassAddition: ProviderAddition {
                 <button class="link" type="submit" name="action" value="facebook" formnovalidate>\
                 \(words.goOn(with: "Facebook"))</button>
                 """,
-            sources: ["fbauth2:"])
+            sources: ["fbauth2:", Pages.source(of: context.origin(of: .external))])
     }
 
     func take(_ form: Parameters, _ interaction: Interaction, _ context: Context) throws -> Reply? {
@@ -80,7 +96,7 @@ struct SevenPassAddition: ProviderAddition {
         let state = try deliveries.begin(interaction)
         let query = facebook.query(state: state)
         let hasApp = interaction.request.parameters["fbapp_pres"] == "1"
-        let dialog = context.issuer.identifier + "/facebook/dialog"
+        let dialog = context.origin(of: .external) + "/facebook/dialog"
         return .redirect(to: (hasApp ? Facebook.appURL : dialog).appending(query))
     }
 }

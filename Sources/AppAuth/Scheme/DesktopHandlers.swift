@@ -1,10 +1,11 @@
-internal import AppAuth
 internal import AppAuthConcurrency
 internal import CShims
 internal import Glibc
 internal import JOSE
 
 /// A query for the program that the desktop starts for the URLs of a scheme.
+///
+/// ``SignOut`` uses it to find out whether the browser can come back by a scheme.
 public struct DesktopHandlers: Sendable {
     private let query: @Sendable (String) async -> String?
 

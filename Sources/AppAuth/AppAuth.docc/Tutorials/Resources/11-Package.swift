@@ -1,0 +1,13 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "Greeter",
+    dependencies: [
+        .package(url: "https://example.org/swift-appauth.git", branch: "main")
+    ],
+    targets: [
+        .executableTarget(
+            name: "greeter",
+            dependencies: [.product(name: "SevenPass", package: "swift-appauth")])
+    ])
