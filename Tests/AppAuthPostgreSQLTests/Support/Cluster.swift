@@ -1,0 +1,99 @@
+import AppAuthConcurrency
+import Foundation
+
+/// A PostgreSQL server on loopback. It runs as an unprivileged user, since it refuses to run as root.
+///
+/// Its parent is a shell that ends it and removes its folder when the tests end, even if they are killed: then the shell's
+/// input ends.
+final class Cluster: Sendable {
+    let port: Int
+    /// The folder of its socket and its data.
+    let folder: String
+    /// The shells of the server, one for each start.
+    private let shells = LockedValue<[Program]>([])
+
+    /// The server of all tests that do not end it.
+    static let shared = Task { try await Cluster.started() }
+
+    static func started() async throws -> Cluster {
+        let cluster = try Cluster()
+        try await cluster.start()
+        return cluster
+    }
+
+    private init() throws {
+        port = try Self.freePort()
+        folder = NSTemporaryDirectory() + "appauth-postgresql-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let passwordFile = folder + "/password"
+        try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
+        if geteuid() == 0 { _ = try Program.run("/bin/chown", ["-R", "postgres", folder]) }
+        let arguments = [
+            "--pgdata", folder + "/data", "--username", "app", "--pwfile", passwordFile, "--no-sync",
+            "--auth-host", "scram-sha-256", "--auth-local", "trust", "--encoding", "UTF8", "--no-locale",
+        ]
+        let command = Self.asUser([Self.binary("initdb")] + arguments)
+        _ = try Program.run(command[0], Array(command.dropFirst()), environment: Self.environment)
+    }
+
+    /// Starts the server, and waits until it accepts connections.
+    func start() async throws {
+        let settings = [
+            "listen_addresses=127.0.0.1", "unix_socket_directories=\(folder)", "max_connections=200", "fsync=off",
+            "shared_buffers=16MB",
+        ]
+        let server = [Self.binary("postgres"), "-D", folder + "/data", "-p", String(port)]
+        let lifeline = #""$@" & server=$!; cat; kill -INT "$server"; wait "$server"; rm -rf "$0""#
+        let command = Self.asUser(server + settings.flatMap { ["-c", $0] })
+        let shell = try Program("/bin/sh", ["-c", lifeline, folder] + command, environment: Self.environment)
+        shells.withLock { $0.append(shell) }
+        _ = try await shell.line { $0.contains("ready to accept connections") }
+    }
+
+    /// Ends the server without a shutdown, as a crash does.
+    func crash() async throws {
+        let file = try String(contentsOfFile: folder + "/data/postmaster.pid", encoding: .utf8)
+        guard let id = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else { return }
+        kill(id, SIGQUIT)
+        while kill(id, 0) == 0 { try await Task.sleep(for: .milliseconds(2)) }
+    }
+
+    /// Ends the server and removes its folder.
+    func remove() async throws {
+        let shells = shells.withLock { $0 }
+        for shell in shells { shell.closeInput() }
+        for shell in shells { _ = try await shell.end() }
+    }
+
+    // MARK: - Programs of PostgreSQL
+
+    private static let environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C"]
+
+    private static func asUser(_ command: [String]) -> [String] {
+        guard geteuid() == 0 else { return command }
+        return ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + command
+    }
+
+    /// Debian keeps the programs of a server in a folder for each version.
+    static func binary(_ name: String) -> String {
+        let root = "/usr/lib/postgresql"
+        let versions = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).compactMap { Int($0) }
+        return "\(root)/\(versions.max() ?? 0)/bin/\(name)"
+    }
+
+    private static func freePort() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                _ = bind(descriptor, address, size)
+                _ = getsockname(descriptor, address, &size)
+            }
+            return Int(UInt16(bigEndian: pointer.pointee.sin_port))
+        }
+    }
+}
