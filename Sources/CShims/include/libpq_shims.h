@@ -53,16 +53,16 @@ enum { SHIMS_PQ_SQLSTATE = 'C', SHIMS_PQ_MESSAGE = 'M' };
     X(char *, PQgetvalue, (const struct pg_result *, int, int))                                                     \
     X(void, PQclear, (struct pg_result *))
 
-// The functions of an opened libpq.
+// The functions of an opened libpq; none is NULL.
 struct shims_pq {
-#define SHIMS_PQ_MEMBER(result, function, parameters) result(*_Nonnull function) parameters;
+#define SHIMS_PQ_MEMBER(result, function, parameters) result(*function) parameters;
     SHIMS_PQ_FUNCTIONS(SHIMS_PQ_MEMBER)
 #undef SHIMS_PQ_MEMBER
 };
 
 // Opens a libpq. Returns NULL if it is missing or incomplete, and `problem` says why.
-const struct shims_pq *_Nullable shims_pq_open(const char *_Nonnull name, char *_Nonnull problem, size_t capacity);
+const struct shims_pq *shims_pq_open(const char *name, char *problem, size_t capacity);
 // Frees the table. The library stays in the process: unloading it under OpenSSL is not safe.
-void shims_pq_free(const struct shims_pq *_Nonnull pq);
+void shims_pq_free(const struct shims_pq *pq);
 
 #endif

@@ -11,6 +11,8 @@ import JOSE
 ///     postgresql-program hold CONNECTION KEY LOCK-TIMEOUT      (takes the refresh lock, and prints "held"; after a line of
 ///                                                              input changes the session under it, and prints the client
 ///                                                              IDs that it found)
+///     postgresql-program cost CONNECTION KEY FILE              (prints the milliseconds of calls, in the median of 200, for
+///                                                              the database and for a file)
 ///     postgresql-program proxy PORT                            (prints a port, and forwards its connections)
 @main
 enum Main {
@@ -24,6 +26,11 @@ enum Main {
                 }
                 print(try await state.freshAccessToken().value.reveal())
             case "hold": try await hold(store(arguments))
+            case "cost":
+                let database = try PostgreSQLDatabase(arguments[2])
+                try await database.createTable()
+                try await measure(database.store(for: arguments[3]), "PostgreSQL")
+                try await measure(FileTokenStore(path: arguments[4]), "file")
             case "proxy": try forward(to: UInt16(arguments[2]) ?? 0)
             default: print("wrong usage")
             }
@@ -49,6 +56,30 @@ enum Main {
             }
         }
         lock.release()
+    }
+
+    // MARK: - Cost
+
+    private static func measure(_ store: some TokenStore, _ name: String) async throws {
+        func median(_ call: (Int) async throws -> Void) async throws -> String {
+            var times: [Double] = []
+            for index in 0..<200 {
+                let start = ContinuousClock.now
+                try await call(index)
+                times.append((ContinuousClock.now - start) / .milliseconds(1))
+            }
+            return String(format: "%.2f", times.sorted()[100])
+        }
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        let write = try await median { index in
+            let record = try AuthStateRecord(
+                client: Client(id: "\(index)", provider: provider), accessToken: nil, refreshToken: Secret("token"))
+            try await store.update { $0 = record }
+        }
+        let read = try await median { _ in _ = try await store.load() }
+        let lock = try await median { _ in try await store.refreshLock().release() }
+        print("\(name): write \(write), read \(read), lock \(lock)")
     }
 
     // MARK: - A proxy
