@@ -102,10 +102,9 @@ public final class PostgreSQLDatabase: Sendable {
                 }
                 return
             }
-            // If another process creates it meanwhile, look again.
             do { return try await connection.script(table.schema, until: deadline) } catch let error as DatabaseError
-                where error.state == "42P07" || error.state == "23505"
-            {}
+                where error.state == "42P07"
+            {}  // another process has created it meanwhile: check what it is
         }
     }
 

@@ -27,9 +27,9 @@ struct SessionTable: Sendable {
         identifier = parts.map { "\"\($0)\"" }.joined(separator: ".")
     }
 
-    /// The statements that create the table.
+    /// The statements that create the table, for one process at a time.
     var schema: String {
-        var result = ""
+        var result = "SELECT pg_advisory_xact_lock(\(advisoryLock("")));\n"
         var rest = String(decoding: PackageResources.schema_sql, as: UTF8.self)[...]
         while let range = rest.firstRange(of: "appauth_session") {
             result += rest[..<range.lowerBound] + identifier
