@@ -16,38 +16,57 @@ final class Cluster: Sendable {
     static let shared = Task { try await Cluster.started() }
 
     static func started() async throws -> Cluster {
-        let cluster = try Cluster()
+        let cluster = try Cluster { folder in
+            let passwordFile = folder + "/password"
+            try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
+            if geteuid() == 0 { _ = try Program.run("/bin/chown", ["-R", "postgres", folder]) }
+            try run(
+                "initdb",
+                [
+                    "--pgdata", folder + "/data", "--username", "app", "--pwfile", passwordFile, "--no-sync",
+                    "--auth-host", "scram-sha-256", "--auth-local", "trust", "--encoding", "UTF8", "--no-locale",
+                ])
+        }
         try await cluster.start()
         return cluster
     }
 
-    private init() throws {
+    /// Starts a standby that follows this server. From now on, this server confirms a change only when the standby has it.
+    func standby() async throws -> Cluster {
+        let standby = try Cluster { folder in
+            if geteuid() == 0 { _ = try Program.run("/bin/chown", ["postgres", folder]) }
+            try Self.run(
+                "pg_basebackup",
+                ["-h", self.folder, "-p", String(port), "-U", "app", "-D", folder + "/data", "-R", "-c", "fast"])
+        }
+        try await standby.start()
+        for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
+            try sql(statement, in: "postgres")
+        }
+        let state = "SELECT sync_state FROM pg_stat_replication"
+        while try sql(state, in: "postgres") != "sync" { try await Task.sleep(for: .milliseconds(5)) }
+        return standby
+    }
+
+    private init(_ fill: (_ folder: String) throws -> Void) throws {
         port = try Self.freePort()
         folder = NSTemporaryDirectory() + "appauth-postgresql-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        let passwordFile = folder + "/password"
-        try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
-        if geteuid() == 0 { _ = try Program.run("/bin/chown", ["-R", "postgres", folder]) }
-        let arguments = [
-            "--pgdata", folder + "/data", "--username", "app", "--pwfile", passwordFile, "--no-sync",
-            "--auth-host", "scram-sha-256", "--auth-local", "trust", "--encoding", "UTF8", "--no-locale",
-        ]
-        let command = Self.asUser([Self.binary("initdb")] + arguments)
-        _ = try Program.run(command[0], Array(command.dropFirst()), environment: Self.environment)
+        try fill(folder)
     }
 
     /// Starts the server, and waits until it accepts connections.
     func start() async throws {
         let settings = [
             "listen_addresses=127.0.0.1", "unix_socket_directories=\(folder)", "max_connections=200", "fsync=off",
-            "shared_buffers=16MB",
+            "shared_buffers=16MB", "hot_standby=on",
         ]
         let server = [Self.binary("postgres"), "-D", folder + "/data", "-p", String(port)]
         let lifeline = #""$@" & server=$!; cat; kill -INT "$server"; wait "$server"; rm -rf "$0""#
         let command = Self.asUser(server + settings.flatMap { ["-c", $0] })
         let shell = try Program("/bin/sh", ["-c", lifeline, folder] + command, environment: Self.environment)
         shells.withLock { $0.append(shell) }
-        _ = try await shell.line { $0.contains("ready to accept connections") }
+        _ = try await shell.line { $0.contains("ready to accept ") && $0.contains("connections") }
     }
 
     /// Ends the server without a shutdown, as a crash does.
@@ -69,13 +88,30 @@ final class Cluster: Sendable {
 
     private static let environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C"]
 
+    private static func run(_ name: String, _ arguments: [String]) throws {
+        let command = asUser([binary(name)] + arguments)
+        _ = try Program.run(command[0], Array(command.dropFirst()), environment: environment)
+    }
+
+    /// Runs SQL as an operator does, and returns the values, one in a line.
+    @discardableResult
+    func sql(_ statement: String, in database: String) throws -> String {
+        let output = try Program.run(
+            Self.binary("psql"),
+            [
+                "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", folder, "-p", String(port), "-U", "app",
+                "-c", statement, database,
+            ])
+        return output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
     private static func asUser(_ command: [String]) -> [String] {
         guard geteuid() == 0 else { return command }
         return ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] + command
     }
 
     /// Debian keeps the programs of a server in a folder for each version.
-    static func binary(_ name: String) -> String {
+    private static func binary(_ name: String) -> String {
         let root = "/usr/lib/postgresql"
         let versions = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).compactMap { Int($0) }
         return "\(root)/\(versions.max() ?? 0)/bin/\(name)"

@@ -29,6 +29,17 @@ struct Server: Sendable {
     func start() async throws { try await cluster.start() }
     func crash() async throws { try await cluster.crash() }
 
+    /// Runs a test with a standby that has each confirmed change, as the database of the same name there.
+    func withStandby(_ test: (Server) async throws -> Void) async throws {
+        let standby = try await cluster.standby()
+        let result: Result<Void, any Error>
+        do { result = .success(try await test(Server(cluster: standby, name: name))) } catch {
+            result = .failure(error)
+        }
+        try await standby.remove()
+        try result.get()
+    }
+
     /// The connection string of a role.
     func connection(port: Int? = nil, role: String = "app", password: String = Server.password) -> String {
         "postgresql://\(role):\(password)@127.0.0.1:\(port ?? self.port)/\(name)"
@@ -45,13 +56,7 @@ struct Server: Sendable {
     /// Runs SQL as an operator does, and returns the values, one in a line.
     @discardableResult
     func sql(_ statement: String) throws -> String {
-        let output = try Program.run(
-            Cluster.binary("psql"),
-            [
-                "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", cluster.folder, "-p", String(port), "-U", "app",
-                "-c", statement, name,
-            ])
-        return output.trimmingCharacters(in: .whitespacesAndNewlines)
+        try cluster.sql(statement, in: name)
     }
 
     /// How many advisory locks connections hold, or wait for.
