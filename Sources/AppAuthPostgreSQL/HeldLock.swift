@@ -67,9 +67,10 @@ final class HeldLock: Sendable {
         var backoff = Backoff()
         var giveUp = database.deadline
         while true {
+            var isConnected = false
             do {
                 let connection = try await database.connectToWait(until: giveUp)
-                (backoff, giveUp) = (Backoff(), database.deadline)
+                isConnected = true
                 let lock = DatabaseValue.integer(database.table.advisoryLock(key))
                 do {
                     _ = try await connection.query("SELECT pg_advisory_lock($1::bigint)", [lock], until: deadline)
@@ -85,6 +86,8 @@ final class HeldLock: Sendable {
                 }
                 return keep(connection, number, since: asked)
             } catch let error as DatabaseError where error.endsConnection || error.isConflict {
+                // The connection has ended after a longer wait: begin anew.
+                if isConnected, .now > giveUp { (backoff, giveUp) = (Backoff(), database.deadline) }
                 guard try await backoff.pause(until: min(giveUp, deadline ?? giveUp)) else { throw error }
             }
         }

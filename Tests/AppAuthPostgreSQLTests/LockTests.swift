@@ -176,6 +176,25 @@ struct LockTests {
         }
     }
 
+    @Test func `if its connection ends, a wait goes on, even one that is longer than the time for a call`() async throws
+    {
+        try await Server.run { server in
+            let store = try server.database { $0 = .quick }.store(for: "one")
+            try await store.database.createTable()
+            let holder = try Program.session(["hold", server.connection(), "one", "60"])
+            _ = try await holder.line { $0 == "held" }
+            let start = ContinuousClock.now
+            let waiting = Task { try await store.refreshLock() }
+            try await waitUntil {
+                try ContinuousClock.now > start + .seconds(3) && server.locks(isGranted: false) == 1
+            }
+            try server.endLockConnections(isGranted: false)
+            try await waitUntil { try server.locks(isGranted: false) == 1 }
+            holder.kill(SIGKILL)
+            try await waiting.value.release()
+        }
+    }
+
     @Test func `after a crash of the server, waiting goes on, and calls reach it again`() async throws {
         try await withStore(isAlone: true) { server, store in
             let holder = try Program.session(["hold", server.connection(), "one", "60"])

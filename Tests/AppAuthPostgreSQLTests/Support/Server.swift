@@ -65,9 +65,9 @@ struct Server: Sendable {
         return Int(count) ?? -1
     }
 
-    /// Ends the connections that hold advisory locks, as an operator does.
-    func endLockConnections() throws {
-        try sql("SELECT pg_terminate_backend(pid) \(Self.locks) AND granted")
+    /// Ends the connections that hold advisory locks, or wait for them, as an operator does.
+    func endLockConnections(isGranted: Bool = true) throws {
+        try sql("SELECT pg_terminate_backend(pid) \(Self.locks) AND \(isGranted ? "" : "NOT") granted")
     }
 
     private static let locks = """
