@@ -137,6 +137,24 @@ struct StoreTests {
         }
     }
 
+    /// A self-signed certificate is its own root.
+    @Test(arguments: [true, false])
+    func `the server's certificate is verified as the connection string says`(isRoot: Bool) async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let root = isRoot ? server.certificate : "/etc/ssl/certs/ca-certificates.crt"
+            let text = server.connection() + "?sslmode=verify-full&sslrootcert=\(root)"
+            let store = try PostgreSQLDatabase(text, options: isRoot ? .init() : .quick).store(for: "one")
+            guard isRoot else {
+                let error = try #require(await authError { try await store.load() })
+                return #expect(error.isTemporary && error.message.contains("certificate"), "\(error)")
+            }
+            try await store.put(.sample("encrypted"))
+            #expect(try server.sql("SELECT count(*) FROM pg_stat_ssl WHERE ssl") != "0")
+            #expect(try await store.name == "encrypted")
+        }
+    }
+
     @Test func `without libpq, the error names the package`() async throws {
         var options = PostgreSQLDatabase.Options.quick
         options.library = "libpq-that-is-missing.so"

@@ -19,6 +19,13 @@ final class Cluster: Sendable {
         let cluster = try Cluster { folder in
             let passwordFile = folder + "/password"
             try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
+            _ = try Program.run(
+                "/usr/bin/openssl",
+                [
+                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder + "/server.key",
+                    "-out", folder + "/server.crt",
+                ])
             if geteuid() == 0 { _ = try Program.run("/bin/chown", ["-R", "postgres", folder]) }
             try run(
                 "initdb",
@@ -55,12 +62,18 @@ final class Cluster: Sendable {
         try fill(folder)
     }
 
+    /// The certificate of the server, for the address 127.0.0.1.
+    var certificate: String { folder + "/server.crt" }
+
     /// Starts the server, and waits until it accepts connections.
     func start() async throws {
-        let settings = [
+        var settings = [
             "listen_addresses=127.0.0.1", "unix_socket_directories=\(folder)", "max_connections=200", "fsync=off",
             "shared_buffers=16MB", "hot_standby=on",
         ]
+        if FileManager.default.fileExists(atPath: certificate) {
+            settings += ["ssl=on", "ssl_cert_file=\(certificate)", "ssl_key_file=\(folder)/server.key"]
+        }
         let server = [Self.binary("postgres"), "-D", folder + "/data", "-p", String(port)]
         let lifeline = #""$@" & server=$!; cat; kill -INT "$server"; wait "$server"; rm -rf "$0""#
         let command = Self.asUser(server + settings.flatMap { ["-c", $0] })

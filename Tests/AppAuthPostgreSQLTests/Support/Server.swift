@@ -25,6 +25,7 @@ struct Server: Sendable {
     }
 
     var port: Int { cluster.port }
+    var certificate: String { cluster.certificate }
 
     func start() async throws { try await cluster.start() }
     func crash() async throws { try await cluster.crash() }
