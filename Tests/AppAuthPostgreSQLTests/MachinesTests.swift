@@ -68,6 +68,26 @@ struct MachinesTests {
         }
     }
 
+    @Test func `a session learns of new tokens and of a sign-out on another machine`() async throws {
+        try await run(.demo) { fixture in
+            let here = try #require(await AuthState(restoring: fixture.store, environment: .live))
+            let changes = here.changes
+            let watch = Task { [store = fixture.store] in
+                for await _ in store.changes { try? await here.synchronize() }
+            }
+            defer { watch.cancel() }
+            let store = try fixture.server.database().store(for: "one")
+            let there = try #require(await AuthState(restoring: store, environment: .live))
+            let token = try await there.freshAccessToken(forceRefresh: true)
+            for await change in changes {
+                if case .renewed(let record) = change, record.accessToken == token { break }
+            }
+            try await there.signOut()
+            for await change in changes { if case .ended = change { break } }
+            #expect(await !here.isAuthorized)
+        }
+    }
+
     private enum Fault: CaseIterable { case none, killedHolder, crash, partition, stoppedHolder }
 
     /// The holder's response is lost or late in most rounds, so the provider accepts a used token for an hour.
