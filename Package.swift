@@ -17,8 +17,8 @@ let fixtures: [Target.Dependency] = appAuth + ["AppAuthTestProvider", "ScriptedB
 let package = Package(
     name: "swift-appauth",
     products: [
-        "AppAuth", "AppAuthServer", "AppAuthFoundation", "AppAuthLegacy", "SevenPass", "AppAuthTestSupport",
-        "AppAuthTestProvider", "ScriptedBrowser",
+        "AppAuth", "AppAuthServer", "AppAuthPostgreSQL", "AppAuthFoundation", "AppAuthLegacy", "SevenPass",
+        "AppAuthTestSupport", "AppAuthTestProvider", "ScriptedBrowser",
     ].map { .library(name: $0, targets: [$0]) }
         + ["sign-in", "local-provider"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
@@ -45,6 +45,9 @@ let package = Package(
             dependencies: ["AppAuthConcurrency", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes]),
         // For apps with a server part: introspection, and logout that the provider begins.
         .target(name: "AppAuthServer", dependencies: appAuth),
+        // For services on several machines: a token store in PostgreSQL. libpq is opened with dlopen when first used.
+        .target(
+            name: "AppAuthPostgreSQL", dependencies: appAuth + ["CShims"], resources: [.embedInCode("schema.sql")]),
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.
         .target(name: "AppAuthFoundation", dependencies: appAuth),
         // What RFC 9700 advises against, and old servers still need.
@@ -83,6 +86,9 @@ let package = Package(
         .testTarget(name: "AppAuthSessionTests", dependencies: fixtures + ["AppAuthServer"]),
         .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
         .testTarget(name: "AppAuthServerTests", dependencies: fixtures + ["AppAuthServer"]),
+        .testTarget(
+            name: "AppAuthPostgreSQLTests",
+            dependencies: fixtures + ["AppAuthPostgreSQL", "AppAuthTestSupport", "postgresql-program"]),
         .testTarget(name: "AppAuthFoundationTests", dependencies: fixtures + ["AppAuthFoundation"]),
         .testTarget(name: "AppAuthLegacyTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthFoundation"]),
         .testTarget(name: "SevenPassTests", dependencies: fixtures + ["SevenPass"]),
@@ -97,6 +103,7 @@ let package = Package(
         program("listening-app", "Tests/Support/ListeningProgram", appAuth),
         program("scripted-browser", "Tests/Support/ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
         program("keyring-program", "Tests/Support/KeyringProgram", appAuth + ["AppAuthTestSupport"]),
+        program("postgresql-program", "Tests/Support/PostgreSQLProgram", appAuth + ["AppAuthPostgreSQL"]),
         // The session machine over simulated years.
         module("SessionSimulation", "Tests/Simulation/Model", appAuth),
         program("simulate", "Tests/Simulation/Program", ["SessionSimulation", arguments]),

@@ -1,6 +1,6 @@
 extension ContentEncryption {
     /// Encrypts and authenticates (RFC 7518 §5.2.2.1, §5.3).
-    func seal(
+    package func seal(
         _ plaintext: [UInt8], key: [UInt8], iv: [UInt8], aad: [UInt8]
     ) -> (ciphertext: [UInt8], tag: [UInt8])? {
         guard key.count == keyByteCount, iv.count == ivByteCount else { return nil }
@@ -12,7 +12,7 @@ extension ContentEncryption {
     }
 
     /// Decrypts if the input is authentic (RFC 7518 §5.2.2.2, §5.3); otherwise returns nil.
-    func open(_ ciphertext: [UInt8], tag: [UInt8], key: [UInt8], iv: [UInt8], aad: [UInt8]) -> [UInt8]? {
+    package func open(_ ciphertext: [UInt8], tag: [UInt8], key: [UInt8], iv: [UInt8], aad: [UInt8]) -> [UInt8]? {
         guard key.count == keyByteCount, iv.count == ivByteCount, tag.count == tagByteCount else { return nil }
         guard case .cbc(let digest) = mode else {
             return AES.gcmOpen(ciphertext, tag: tag, key: key, iv: iv, aad: aad)

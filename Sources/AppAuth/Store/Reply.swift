@@ -7,7 +7,7 @@ internal import AppAuthProtocol
 ///   - limit: The time limit and the error if it passes; nil for none.
 ///   - mayLeave: Returns whether the caller may still return without a reply.
 ///   - request: Starts the operation that gives the reply. If it throws, the error is the reply.
-func reply<Value: Sendable>(
+package func reply<Value: Sendable>(
     within limit: (duration: Duration, expiry: AuthError)? = nil,
     mayLeave: @escaping @Sendable () -> Bool = { true }, _ request: (Reply<Value>) throws -> Void
 ) async throws -> Value {
@@ -30,7 +30,7 @@ func reply<Value: Sendable>(
 }
 
 /// A continuation that is resumed by the first reply.
-final class Reply<Value: Sendable>: Sendable {
+package final class Reply<Value: Sendable>: Sendable {
     private enum State {
         case new
         case expected(LockedContinuation<Value>)
@@ -50,7 +50,7 @@ final class Reply<Value: Sendable>: Sendable {
         return given == nil
     }
 
-    func give(_ result: Result<Value, any Error>) {
+    package func give(_ result: Result<Value, any Error>) {
         let continuation = state.withLock { state -> LockedContinuation<Value>? in
             switch state {
             case .new:

@@ -49,7 +49,13 @@ extension AuthState {
 
     private func execute(_ effect: SessionMachine.Effect) {
         switch effect {
-        case .call(let call): Task { take(.storeReturned(await store.serve(call, environment))) }
+        case .call(let call):
+            let lock = call.lock.flatMap { locks[$0] }
+            Task {
+                take(
+                    .storeReturned(
+                        await TokenStoreCall.$refreshLock.withValue(lock) { await store.serve(call, environment) }))
+            }
         case .lock(let id, let expectsSession): acquireLock(id, expectsSession: expectsSession)
         case .unlock(let id):
             locks.removeValue(forKey: id)?.release()
@@ -69,7 +75,12 @@ extension AuthState {
                 take(.retry(number))
             }
         case .send(let id, let attempt):
-            Task { take(.responded(id, await send(attempt), jitter: .random(in: 0...1))) }
+            // Without the lock, another holder may be sending this refresh token, or may have used it up.
+            let isHeld = locks[id]?.isHeld ?? true
+            Task {
+                let result = isHeld ? await send(attempt) : .failure(lockWasLost)
+                take(.responded(id, result, jitter: .random(in: 0...1)))
+            }
         case .verify(let id, let response):
             Task { take(.verified(id, await verify(response), jitter: .random(in: 0...1))) }
         case .publish(let change): publish(change)
@@ -94,6 +105,12 @@ extension AuthState {
             revocations -= 1
             if revocations == 0 { revoking = nil }
         }
+    }
+
+    private var lockWasLost: AuthError {
+        AuthError(
+            .store, .store, "the refresh lock of \(store.location) was lost before the refresh token was sent",
+            outcome: .notSent, isTemporary: true)
     }
 
     private func acquireLock(_ id: SessionMachine.ID, expectsSession: Bool) {

@@ -24,7 +24,10 @@ extension SessionMachine {
             }
             current = call
             effects.append(
-                .call(StoreCall(work: work, isUnattended: call.isUnattended, expectsSession: wasStored)))
+                .call(
+                    StoreCall(
+                        work: work, isUnattended: call.isUnattended, expectsSession: wasStored,
+                        lock: call.operation ?? call.unsaved?.lock)))
         }
     }
 

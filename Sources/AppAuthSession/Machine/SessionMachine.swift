@@ -125,6 +125,8 @@ package struct SessionMachine {
         package let work: Work
         /// See ``TokenStoreCall``.
         package let isUnattended: Bool, expectsSession: Bool
+        /// The operation whose refresh lock protects the call, if it has one.
+        package let lock: ID?
     }
 
     package enum StoreResult: Sendable {

@@ -35,6 +35,12 @@ extension SessionRules {
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
         if let attempt = event.attempt, attempt.session != record.id { return Decision(.decideAgain) }
+        // The lock was lost while the refresh token was on its way, and its next holder has stored newer tokens.
+        if let sent = event.attempt?.refreshToken, record.refreshToken != sent,
+            record.refreshToken != event.response?.refreshToken
+        {
+            return Decision(.decideAgain)
+        }
         var decision = Decision(.done)
         switch event {
         case .tokenNeeded(let need, let lock): decision = token(for: need, lock, &record, known, now)
@@ -162,8 +168,7 @@ extension SessionRules {
         _ occurrence: Timestamp
     ) -> Decision {
         // RFC 6749 §5.2: the only error that says that the grant is over.
-        if error.code == .invalidGrant, !error.isTemporary, let refreshToken = attempt.refreshToken {
-            guard record.refreshToken == refreshToken else { return Decision(.decideAgain) }
+        if error.code == .invalidGrant, !error.isTemporary, attempt.refreshToken != nil {
             // Several servers respond like this if the refresh token is valid, but not for what one caller requests.
             // The next refresh of the session's own tokens finds out.
             guard attempt.need.parameters == .session else {

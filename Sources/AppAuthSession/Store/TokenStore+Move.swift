@@ -27,8 +27,8 @@ extension TokenStore {
             }
         }
         var move = SessionMove(from: location, to: target.location)
-        var locks: [RefreshLock] = []
-        defer { for lock in locks { lock.release() } }
+        var locks: [SessionMove.Side: RefreshLock] = [:]
+        defer { for lock in locks.values { lock.release() } }
         let end = SuspendingClock.now + limit
         var effect = move.begin()
         while true {
@@ -38,14 +38,16 @@ extension TokenStore {
                 effect = try move.next(
                     .loaded(await store.convertingErrors(expectsSession: expectsSession) { try await store.load() }))
             case .lock(let side):
-                locks.append(try await store(side).refreshLock(until: end, limit))
+                locks[side] = try await store(side).refreshLock(until: end, limit)
                 effect = try move.next(.locked)
             case .change(let side, let change, let expectsSession):
                 let store = store(side)
                 effect = try move.next(
                     .changed(
-                        await store.convertingErrors(expectsSession: expectsSession) {
-                            try await store.update { try change.apply(to: &$0) }
+                        await TokenStoreCall.$refreshLock.withValue(locks[side]) {
+                            try await store.convertingErrors(expectsSession: expectsSession) {
+                                try await store.update { try change.apply(to: &$0) }
+                            }
                         }))
             case .end(let hasMoved): return hasMoved
             }

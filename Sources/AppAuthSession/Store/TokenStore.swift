@@ -62,16 +62,38 @@ public enum TokenStoreCall {
     /// session. If the location itself is missing, because its disk is not mounted or its keyring is not open, the
     /// store throws ``StoreProblem/unavailable`` and creates nothing. If this is false, it is a new one.
     @TaskLocal public static var expectsSession = false
+
+    /// The refresh lock under which ``TokenStore/update(_:)`` is called; nil for a change that needs none, such as a
+    /// sign-in or a sign-out. A store whose lock can be lost, for example with a connection, writes nothing under a lock
+    /// that it has given to another holder since: see ``RefreshLock/grant``.
+    @TaskLocal public static var refreshLock: RefreshLock?
 }
 
 /// The right to send the refresh token of a stored session, held until it is released or deinitialized.
 public final class RefreshLock: Sendable {
+    /// What the store needs to recognise this grant of the lock in ``TokenStoreCall/refreshLock``: for example a number
+    /// that grows with each grant. If the lock can be lost, the store compares it with the latest grant when it writes.
+    /// A holder that was stopped, and wakes up after the lock has passed on, then cannot write.
+    public let grant: (any Sendable)?
+    private let holds: @Sendable () -> Bool
     private let end: LockedValue<(@Sendable () -> Void)?>
 
     /// Creates a lock that was just acquired.
     ///
-    /// - Parameter release: Releases the lock; called once.
-    public init(release: @escaping @Sendable () -> Void) { end = LockedValue(release) }
+    /// - Parameters:
+    ///   - grant: See ``grant``.
+    ///   - isHeld: Whether the lock is still held, as far as this process can know at once. A lock of the kernel cannot be
+    ///     lost, so it always is.
+    ///   - release: Releases the lock; called once.
+    public init(
+        grant: (any Sendable)? = nil, isHeld: @escaping @Sendable () -> Bool = { true },
+        release: @escaping @Sendable () -> Void
+    ) {
+        (self.grant, holds, end) = (grant, isHeld, LockedValue(release))
+    }
+
+    /// Whether the lock is still held, as far as this process can know at once. If it is not, no refresh token is sent.
+    package var isHeld: Bool { holds() }
 
     /// Releases the lock. Further calls have no effect.
     public func release() {

@@ -3,6 +3,7 @@
 #include "file_shims.h"
 #include "libcrypto_shims.h"
 #include "libcurl_shims.h"
+#include "libpq_shims.h"
 #include "libsecret_shims.h"
 #include "lock_shims.h"
 #include "rename_shims.h"

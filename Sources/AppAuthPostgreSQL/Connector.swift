@@ -1,0 +1,124 @@
+internal import AppAuth
+internal import AppAuthConcurrency
+internal import AppAuthProtocol
+internal import CShims
+internal import Glibc
+
+/// Opens connections to one server.
+final class Connector: Sendable {
+    private let string: ConnectionString
+    private let libraryName: String
+    /// The database, for messages.
+    private let location: String
+    private struct Parts: Sendable {
+        let library: ClientLibrary
+        let secrets: [String]
+        let poll: DescriptorPoll
+    }
+    private let parts = LockedValue<Parts?>(nil)
+
+    init(_ string: ConnectionString, library: String, location: String) {
+        (self.string, libraryName, self.location) = (string, library, location)
+    }
+
+    /// Opens a connection, on a thread of its own: libpq blocks it to look up the server's address and to read files. A
+    /// caller that is cancelled, or whose time is over, leaves the thread, which ends by itself.
+    ///
+    /// - Parameter settings: Settings of the server for this connection.
+    func connect(
+        _ settings: [(name: String, value: String)], until deadline: ContinuousClock.Instant
+    ) async throws -> Connection {
+        let expiry = AuthError.database(
+            location, nil, "cannot be reached: there was no connection in time", isTemporary: true)
+        let connection = try await reply(within: (deadline - .now, expiry)) { reply in
+            try SystemThread(named: "appauth-pq-open", for: .store, of: location) {
+                reply.give(Result { try self.open() })
+            }.detach()
+        }
+        let calls = settings.indices.map { "set_config($\(2 * $0 + 1)::text, $\(2 * $0 + 2)::text, false)" }
+        _ = try await connection.query(
+            "SELECT " + calls.joined(separator: ", "), settings.flatMap { [.text($0.name), .text($0.value)] },
+            until: deadline)
+        return connection
+    }
+
+    private func open() throws -> Connection {
+        let parts = try loaded()
+        let pq = parts.library.functions
+        // The connection string overrides what precedes it.
+        var options = [
+            // A standby may lack the latest tokens. With several hosts, libpq looks for the primary.
+            ("target_session_attrs", "read-write"),
+            ("connect_timeout", "5"),
+            // The kernel notices within 25 s that the server's machine is gone, and within 20 s that it does not
+            // acknowledge what was sent.
+            ("keepalives_idle", "10"), ("keepalives_interval", "5"), ("keepalives_count", "3"),
+            ("tcp_user_timeout", "20000"),
+            ("fallback_application_name", Self.ownName),
+        ]
+        if !string.text.isEmpty { options.append(("dbname", string.text)) }
+        options.append(("client_encoding", "UTF8"))
+        let names = options.map { strdup($0.0) } + [nil]
+        let values = options.map { strdup($0.1) } + [nil]
+        defer { for copy in names + values { free(copy) } }
+        guard
+            let handle = pq.PQconnectdbParams(
+                names.map { $0.map { UnsafePointer($0) } }, values.map { $0.map { UnsafePointer($0) } }, 1)
+        else { throw DatabaseError(message: "libpq is out of memory") }
+        guard Int(pq.PQstatus(handle)) == SHIMS_PQ_CONNECTION_OK else {
+            defer { pq.PQfinish(handle) }
+            let message = pq.message(of: handle).redacted(parts.secrets)
+            // Without a password, further attempts are useless.
+            guard pq.PQconnectionNeedsPassword(handle) == 0 else {
+                throw DatabaseError(state: "28P01", message: message)
+            }
+            throw DatabaseError.lost(message)
+        }
+        guard pq.PQserverVersion(handle) >= 140_000 else {
+            defer { pq.PQfinish(handle) }
+            throw DatabaseError(
+                state: "0A000", message: "expected PostgreSQL 14 or newer, found \(pq.PQserverVersion(handle) / 10_000)"
+            )
+        }
+        return Connection(owning: handle, parts.library, parts.poll, secrets: parts.secrets)
+    }
+
+    private func loaded() throws -> Parts {
+        try parts.withLock { parts in
+            if let parts { return parts }
+            let library = try ClientLibrary(libraryName, for: location)
+            let secrets = try string.secrets(library, location)
+            let new = Parts(library: library, secrets: secrets, poll: try DescriptorPoll())
+            parts = new
+            return new
+        }
+    }
+
+    /// The name of this process for operators (`pg_stat_activity`), and for the description of a lock's holder:
+    /// `my-app[4711]@web-1`.
+    private static var ownName: String {
+        var host = [CChar](repeating: 0, count: 65)
+        gethostname(&host, 64)
+        let name = (try? InputFile.read("/proc/self/comm", atMost: 64)).map { String(decoding: $0, as: UTF8.self) }
+        let end = host.firstIndex(of: 0) ?? host.endIndex
+        let hostName = String(decoding: host[..<end].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return "\(name?.split(separator: "\n").first ?? "process")[\(getpid())]@\(hostName)"
+    }
+}
+
+/// The pauses between attempts to reach a server: none before the second attempt, then 0.1, 0.2 … 2 s, with jitter.
+struct Backoff {
+    private var attempts = 0
+
+    /// Waits for the next attempt.
+    ///
+    /// - Returns: Whether there is time for it.
+    mutating func pause(until deadline: ContinuousClock.Instant?) async throws -> Bool {
+        defer { attempts += 1 }
+        let longest = attempts == 0 ? 0 : min(2, 0.05 * Double(1 << min(attempts, 8)))
+        let pause = Duration.seconds(longest * Double.random(in: 0.5...1))
+        if let deadline, .now + pause >= deadline { return false }
+        try await Task.sleep(for: pause)
+        return true
+    }
+}

@@ -1,0 +1,45 @@
+internal import AppAuthProtocol
+
+/// A failure of a connection or of a statement.
+struct DatabaseError: Error {
+    /// The SQLSTATE; nil if the server did not send one.
+    var state: String?
+    let message: String
+    /// Whether the connection has ended. The outcome of a statement that was sent is then unknown.
+    var isLost = false
+
+    static func lost(_ message: String) -> DatabaseError { DatabaseError(message: message, isLost: true) }
+
+    /// Whether the connection is useless, although it may be open: the server is shutting down or starting (57P01, 57P02,
+    /// 57P03), is a standby (25006), or has a problem with the connection (class 08).
+    var endsConnection: Bool {
+        isLost || ["57P01", "57P02", "57P03", "25006"].contains(state) || (state?.hasPrefix("08") ?? false)
+    }
+
+    /// Whether another transaction has come between: the statement had no effect and can be repeated.
+    var isConflict: Bool { state == "40001" || state == "40P01" }
+
+    func authError(_ location: String) -> AuthError {
+        switch state {
+        case "42P01", "42703", "3F000":
+            return .database(
+                location, .unavailable,
+                "has no table of the expected form: \(message). Call createTable(), or run schema.sql")
+        case "42501", "28000", "28P01":
+            return .database(location, .denied, "may not be used: \(message)")
+        case let state?:
+            return .database(location, nil, "cannot be read or written: \(message) (\(state))", isTemporary: true)
+        case nil: return .database(location, nil, "cannot be reached: \(message)", isTemporary: true)
+        }
+    }
+}
+
+extension AuthError {
+    static func database(
+        _ location: String, _ problem: StoreProblem?, _ what: String, isTemporary: Bool = false
+    ) -> AuthError {
+        var error = AuthError(.store, .store, "\(location) \(what)", outcome: .notSent, isTemporary: isTemporary)
+        error.storeProblem = problem
+        return error
+    }
+}

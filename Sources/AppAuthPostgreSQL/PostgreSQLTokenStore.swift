@@ -1,0 +1,101 @@
+internal import AppAuth
+public import AppAuthSession
+
+/// A store that keeps a session in a row of a PostgreSQL database, for processes on all machines that use the database.
+///
+/// A change is one conditional statement, which is safe on the server's disk when the call returns. The refresh lock is an
+/// advisory lock on a connection of its own. If its holder ends, the server releases it at once. If the holder's machine or
+/// network fails, or the process is stopped, the server releases it after
+/// ``PostgreSQLDatabase/Options/lockTimeout``. Each grant of the lock has a number, which the row has too. So a
+/// holder that has lost the lock cannot write: it waits for the lock again, and then sees what others have stored.
+///
+/// The article Several machines describes the table, its roles, and what is promised when a server fails.
+///
+/// ```swift
+/// let database = try PostgreSQLDatabase("service=app")
+/// let session = try await AuthState(restoring: database.store(for: "billing"), environment: .live)
+/// ```
+public struct PostgreSQLTokenStore: TokenStore {
+    /// The database.
+    public let database: PostgreSQLDatabase
+    /// The key of the row.
+    public let key: String
+
+    /// `postgresql:`, the host and the database if the connection string names them, the table and the key.
+    public var location: String { "\(database.place)/\(key)" }
+
+    /// Reads the session.
+    public func load() async throws -> AuthStateRecord? {
+        try await describingErrors(location) { try await row.load(until: database.deadline) }
+    }
+
+    /// Changes the session. `change` may be called again if another process changes the session at the same time.
+    public func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result {
+        let held = TokenStoreCall.refreshLock?.grant as? HeldLock
+        let lock = held?.location == location ? held : nil
+        return try await describingErrors(location) {
+            try await row.update(under: lock, until: database.deadline, change)
+        }
+    }
+
+    /// Reads the session, and checks that this role may write it.
+    public func prepare() async throws {
+        _ = try await load()
+        try await describingErrors(location) {
+            let deadline = database.deadline
+            let rows = try await database.withTurn(until: deadline) {
+                try await database.reach(until: deadline, repeats: true) { connection in
+                    try await connection.query(
+                        """
+                        SELECT has_table_privilege($1::text, 'INSERT') AND has_table_privilege($1::text, 'UPDATE')
+                        """, [.text(database.table.identifier)], until: deadline)
+                }
+            }
+            guard rows.first?.first == [1] else {
+                throw DatabaseError(
+                    state: "42501", message: "the role needs SELECT, INSERT and UPDATE on \(database.table.name)")
+            }
+        }
+    }
+
+    /// Waits for the refresh lock, which another task, process or machine may hold. At most one connection of this process
+    /// waits for each session.
+    public func refreshLock() async throws -> RefreshLock {
+        let position = try await RefreshQueues.queue(for: location).wait()
+        let held = HeldLock(database, key: key, location: location)
+        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {
+            held.release()
+            position.release()
+        }
+        try await describingErrors(location) { try await held.acquire(until: nil) }
+        return lock
+    }
+
+    /// Returns the process that refreshes the session, as `my-app[4711]@web-1`, or nil if there is none. A connection
+    /// string with an `application_name` changes that name.
+    public func refreshLockHolder() async -> String? {
+        let deadline = database.deadline
+        let rows = try? await database.withTurn(until: deadline) {
+            try await database.reach(until: deadline, repeats: true) { connection in
+                try await connection.query(
+                    SessionTable.holder, [.integer(database.table.advisoryLock(key))], until: deadline)
+            }
+        }
+        return rows?.first.map { row in row.first??.text ?? "another process" }
+    }
+
+    /// Reports that the session may have changed in the store: on any machine, also by this process. The server sends
+    /// the reports (LISTEN and NOTIFY), nothing is polled. After a lost connection, a report comes in any case, since
+    /// some may be missing.
+    ///
+    /// Pass them on to the session, whose ``AuthState/changes`` then reports new tokens and the end of the session:
+    ///
+    /// ```swift
+    /// for await _ in store.changes { try? await session.synchronize() }
+    /// ```
+    public var changes: AsyncStream<Void> { database.listener.changes(of: database.table.payload(key), in: database) }
+
+    private var row: SessionRowAccess { SessionRowAccess(database: database, key: key, location: location) }
+}

@@ -1,0 +1,160 @@
+import AppAuth
+import AppAuthPostgreSQL
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import ScriptedBrowser
+import Foundation
+import Testing
+import TestFixtures
+
+/// Processes on several machines, each of which has a proxy to the database, with one session at a provider that rotates
+/// refresh tokens.
+///
+/// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
+@Suite(.serialized, .timeLimit(.minutes(240)))
+struct MachinesTests {
+    struct Fixture {
+        let server: Server
+        let provider: LocalProvider
+        let store: PostgreSQLTokenStore
+        let machines: [(proxy: Program, port: Int)]
+
+        /// Starts a process on a machine that needs a token.
+        func token(on machine: Int) throws -> Program {
+            try Program.session(["token", server.connection(port: machines[machine % 3].port), "one", "1"])
+        }
+
+        func expire() async throws { try await store.update { $0 = try $0?.expired() } }
+    }
+
+    private func run(_ configuration: LocalProvider.Configuration, _ test: (Fixture) async throws -> Void) async throws
+    {
+        try await Server.run(isAlone: true) { server in
+            try await withLocalProvider(configuration) { provider in
+                let store = try server.database().store(for: "one")
+                try await store.database.createTable()
+                try await signIn(at: provider, in: store)
+                var machines: [(Program, Int)] = []
+                for _ in 0..<3 {
+                    let proxy = try Program.session(["proxy", String(server.port)])
+                    machines.append((proxy, try #require(Int(try await proxy.line()))))
+                }
+                try await test(Fixture(server: server, provider: provider, store: store, machines: machines))
+            }
+        }
+    }
+
+    private func signIn(at provider: LocalProvider, in store: PostgreSQLTokenStore) async throws {
+        try await withScriptedBrowser(entries: ["username": "alice", "password": "looking-glass"]) { browser in
+            var signIn = try SignIn(issuer: Issuer(provider.issuer), clientID: "demo", appName: "Test")
+            signIn.browser = browser
+            _ = try await signIn.run(store: store)
+        }
+    }
+
+    /// Without a grace period: a token that is sent twice ends the session.
+    @Test func `twenty processes on each of three machines share one refresh`() async throws {
+        try await run(.demo) { fixture in
+            for _ in 0..<2 {
+                try await fixture.expire()
+                let sent = fixture.provider.count(.token)
+                let processes = try (0..<60).map { try fixture.token(on: $0) }
+                var tokens: Set<String> = []
+                for process in processes { tokens.insert(try await process.end()) }
+                #expect(tokens.count == 1, "\(tokens)")
+                #expect(fixture.provider.count(.token) == sent + 1)
+            }
+        }
+    }
+
+    @Test func `a session learns of new tokens and of a sign-out on another machine`() async throws {
+        try await run(.demo) { fixture in
+            let here = try #require(await AuthState(restoring: fixture.store, environment: .live))
+            let changes = here.changes
+            let watch = Task { [store = fixture.store] in
+                for await _ in store.changes { try? await here.synchronize() }
+            }
+            defer { watch.cancel() }
+            let store = try fixture.server.database().store(for: "one")
+            let there = try #require(await AuthState(restoring: store, environment: .live))
+            let token = try await there.freshAccessToken(forceRefresh: true)
+            for await change in changes {
+                if case .renewed(let record) = change, record.accessToken == token { break }
+            }
+            try await there.signOut()
+            for await change in changes { if case .ended = change { break } }
+            #expect(await !here.isAuthorized)
+        }
+    }
+
+    private enum Fault: CaseIterable { case none, killedHolder, crash, partition, stoppedHolder }
+
+    /// The holder's response is lost or late in most rounds, so the provider accepts a used token for an hour.
+    @Test func `the session survives the failure of a holder, a network or the server`() async throws {
+        let variables = ProcessInfo.processInfo.environment
+        let rounds = variables["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 10
+        let seed = variables["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init) ?? .random(in: 0...9999)
+        print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(seed)")
+        var random = Generator(state: seed)
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshTokenGracePeriod = 3600
+        try await run(configuration) { fixture in
+            for round in 1...rounds {
+                let fault =
+                    round <= Fault.allCases.count
+                    ? Fault.allCases[round - 1] : Fault.allCases.randomElement(using: &random)
+                try await play(fault ?? .none, fixture, "round \(round), \(fault ?? .none)", &random)
+            }
+        }
+    }
+
+    private func play(
+        _ fault: Fault, _ fixture: Fixture, _ name: String, _ random: inout Generator
+    ) async throws {
+        try await fixture.expire()
+        let provider = fixture.provider
+        // The holder is at the provider while it happens.
+        let sent = provider.count(.token)
+        if fault != .none { provider.fault(.delay(.seconds(3)), at: .token) }
+        let holder = try fixture.token(on: 0)
+        if fault != .none { try await waitUntil { provider.count(.token) > sent } }
+        let others = try (1...4).map { try fixture.token(on: $0 % 2 + 1) }
+        let proxy = fixture.machines[0].proxy
+        switch fault {
+        case .none: break
+        case .killedHolder: holder.kill(SIGKILL)
+        case .crash:
+            try await fixture.server.crash()
+            try await fixture.server.start()
+        case .partition: proxy.kill(SIGSTOP)
+        case .stoppedHolder: holder.kill(SIGSTOP)
+        }
+        var tokens: Set<String> = []
+        for process in others { tokens.insert(try await process.end()) }
+        proxy.kill(SIGCONT)
+        holder.kill(SIGCONT)
+        let late = try await holder.end()
+        #expect(tokens.count == 1 && tokens.allSatisfy { !$0.contains(" ") }, "\(name): \(tokens)")
+        // The holder uses the tokens of the next one, or the others use the holder's.
+        if fault != .killedHolder { #expect(tokens.contains(late), "\(name): \(late)") }
+        let record = try #require(try await fixture.store.load(), "\(name)")
+        #expect(record.end == nil && tokens.contains(record.accessToken?.value.reveal() ?? ""), "\(name)")
+        // What is stored is what the provider accepts.
+        try await fixture.expire()
+        let next = try await fixture.token(on: 1).end()
+        #expect(!next.contains(" ") && !tokens.contains(next), "\(name): \(next)")
+    }
+
+    private struct Generator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var mixed = state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ (mixed >> 31)
+        }
+    }
+}

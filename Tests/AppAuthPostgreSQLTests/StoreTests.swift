@@ -1,0 +1,186 @@
+import AppAuth
+import AppAuthConcurrency
+import AppAuthPostgreSQL
+import AppAuthProtocol
+import AppAuthTestSupport
+import Foundation
+import Testing
+import TestFixtures
+
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct StoreTests {
+    @Test(arguments: [false, true])
+    func `the store keeps the promises of a token store`(isEncrypted: Bool) async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let keys = isEncrypted ? [try SessionEncryptionKey(id: "1", bytes: Array(repeating: 7, count: 32))] : []
+            var conformance = TokenStoreConformance { try server.database(keys).store(for: $0) }
+            conformance.patience = .seconds(60)
+            conformance.version = { try server.sql("SELECT version FROM appauth_session WHERE key = '\($0)'") }
+            #expect(await conformance.run() == [])
+        }
+    }
+
+    @Test func `processes that create the table at once have one table, and a later call changes nothing`() async throws
+    {
+        try await Server.run { server in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 { group.addTask { try await server.database().createTable() } }
+                try await group.waitForAll()
+            }
+            let store = try server.database().store(for: "one")
+            try await store.put(.sample("kept"))
+            try await store.database.createTable()
+            #expect(try await store.name == "kept")
+        }
+    }
+
+    @Test func `a table that is something else is refused, and stays`() async throws {
+        try await Server.run { server in
+            try server.sql("CREATE TABLE appauth_session (name text)")
+            let error = try #require(await authError { try await server.database().createTable() })
+            #expect(error.storeProblem == .damaged && error.message.contains("found none"), "\(error)")
+            #expect(try server.sql("SELECT count(*) FROM appauth_session") == "0")
+            let store = try server.database().store(for: "one")
+            #expect(await authError { try await store.load() }?.storeProblem == .unavailable)
+        }
+    }
+
+    @Test func `without the table, the error says how to create it`() async throws {
+        try await Server.run { server in
+            let store = try server.database().store(for: "one")
+            for call in [
+                { _ = try await store.load() }, { try await store.prepare() }, { try await store.put(.sample()) },
+            ] {
+                let error = try #require(await authError(call))
+                #expect(error.storeProblem == .unavailable && error.message.contains("createTable()"), "\(error)")
+            }
+        }
+    }
+
+    @Test(arguments: ["app.session", "session", "Session_2", "_s"])
+    func `a table can have another name, and a schema`(name: String) async throws {
+        try await Server.run { server in
+            try server.sql("CREATE SCHEMA app")
+            let database = try PostgreSQLDatabase(server.connection(), table: name)
+            try await database.createTable()
+            try await database.store(for: "one").put(.sample("here"))
+            #expect(try await database.store(for: "one").name == "here")
+            let quoted = name.split(separator: ".").map { "\"\($0)\"" }.joined(separator: ".")
+            #expect(try server.sql("SELECT key FROM \(quoted)") == "one")
+        }
+    }
+
+    @Test(arguments: ["", "a.b.c", "a b", "1a", "a\"b", "a;drop", ".a", "ä", String(repeating: "a", count: 64)])
+    func `a name that is no identifier is refused before anything is sent`(name: String) throws {
+        let error = #expect(throws: AuthError.self) { try PostgreSQLDatabase("", table: name) }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test(arguments: ["Robert'); DROP TABLE appauth_session;--", "$1", "ключ \u{1F511}", " "])
+    func `a key is a value, whatever it contains`(key: String) async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let store = try server.database().store(for: key)
+            try await store.put(.sample("kept"))
+            #expect(try await server.database().store(for: key).name == "kept")
+        }
+    }
+
+    @Test func `a session that is larger than the limit is neither written nor read`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let small = try server.database { $0.largestRecord = 2000 }.store(for: "one")
+            let large = try AuthStateRecord.sample(refreshToken: String(repeating: "r", count: 5000))
+            #expect(await authError { try await small.put(large) }?.message.contains("only 2000") ?? false)
+            try await small.put(.sample())
+            try await server.database().store(for: "one").put(large)
+            #expect(await authError { try await small.load() }?.storeProblem == .damaged)
+        }
+    }
+
+    @Test func `a role that may only read is told so before the sign-in`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            try server.sql("CREATE ROLE reader LOGIN PASSWORD 'r'; GRANT SELECT ON appauth_session TO reader")
+            let reader = try PostgreSQLDatabase(server.connection(role: "reader", password: "r"))
+            let error = try #require(await authError { try await reader.store(for: "one").prepare() })
+            #expect(error.storeProblem == .denied && error.message.contains("INSERT"), "\(error)")
+            #expect(await authError { try await reader.store(for: "one").put(.sample()) }?.storeProblem == .denied)
+            try server.sql("GRANT INSERT, UPDATE ON appauth_session TO reader")
+            try await reader.store(for: "one").prepare()
+            try await reader.store(for: "one").put(.sample())
+            try await reader.store(for: "one").refreshLock().release()
+        }
+    }
+
+    // MARK: - Secrets and errors
+
+    @Test func `no error contains a password`() async throws {
+        try await Server.run { server in
+            let wrong = "wr0ng-p4ss"
+            for text in [
+                server.connection(password: wrong),
+                "host=127.0.0.1 port=\(server.port) user=app password=\(wrong) dbname=postgres",
+                "host=127.0.0.1 password=\(wrong) x",  // cannot be parsed
+                "postgresql://app:\(wrong)@127.0.0.1:99999/postgres", "postgresql://app:\(wrong)@[::1/postgres",
+            ] {
+                let database = try PostgreSQLDatabase(text, options: .quick)
+                for call in [
+                    { _ = try await database.store(for: "one").load() }, { try await database.createTable() },
+                    { try await database.store(for: "one").refreshLock().release() },
+                ] {
+                    let error = try #require(await authError(call), "\(text)")
+                    #expect(!"\(error) \(error.message)".contains(wrong), "\(error)")
+                }
+            }
+        }
+    }
+
+    /// A self-signed certificate is its own root.
+    @Test(arguments: [true, false])
+    func `the server's certificate is verified as the connection string says`(isRoot: Bool) async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let root = isRoot ? server.certificate : "/etc/ssl/certs/ca-certificates.crt"
+            let text = server.connection() + "?sslmode=verify-full&sslrootcert=\(root)"
+            let store = try PostgreSQLDatabase(text, options: isRoot ? .init() : .quick).store(for: "one")
+            guard isRoot else {
+                let error = try #require(await authError { try await store.load() })
+                return #expect(error.isTemporary && error.message.contains("certificate"), "\(error)")
+            }
+            try await store.put(.sample("encrypted"))
+            #expect(try server.sql("SELECT count(*) FROM pg_stat_ssl WHERE ssl") != "0")
+            #expect(try await store.name == "encrypted")
+        }
+    }
+
+    @Test func `without libpq, the error names the package`() async throws {
+        var options = PostgreSQLDatabase.Options.quick
+        options.library = "libpq-that-is-missing.so"
+        let store = try PostgreSQLDatabase("", options: options).store(for: "one")
+        let error = try #require(await authError { try await store.load() })
+        #expect(error.storeProblem == .noLibrary && error.message.contains("libpq5"), "\(error)")
+    }
+
+    @Test func `a server that cannot be reached is a temporary error, after the time for a call`() async throws {
+        try await Server.run(isAlone: true) { server in
+            try await server.database().createTable()
+            try await server.crash()
+            let store = try server.database { $0 = .quick }.store(for: "one")
+            for call in [{ _ = try await store.load() }, { try await store.put(.sample()) }] {
+                let error = try #require(await authError(call))
+                #expect(error.isTemporary && error.message.contains("cannot be reached"), "\(error)")
+            }
+        }
+    }
+}
+
+extension PostgreSQLDatabase.Options {
+    /// Options for a test of a failure.
+    static var quick: Self {
+        var options = Self()
+        options.callTimeout = .seconds(1)
+        return options
+    }
+}

@@ -1,0 +1,126 @@
+import AppAuthConcurrency
+import Foundation
+import TestFixtures
+
+/// A program in a process of its own. It is killed when this object is released.
+final class Program: Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private struct State {
+        var output = ""
+        /// The status of waitpid(2), once the program and its output have ended.
+        var status: Int32?
+    }
+
+    let id: pid_t
+    private let input: Int32
+    private let isInputOpen = LockedValue(true)
+    private let state = LockedValue(State())
+
+    /// Starts a program by its path.
+    init(_ path: String, _ arguments: [String], environment: [String: String]? = nil) throws {
+        // One at a time, so that no other child inherits these ends.
+        let (id, input, output) = try Self.spawning.withLock { _ in try Self.spawn(path, arguments, environment) }
+        (self.id, self.input) = (id, input)
+        let state = state
+        Thread.detachNewThread {
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            while case let count = read(output, &buffer, buffer.count), count > 0 {
+                let text = String(decoding: buffer[..<count], as: UTF8.self)
+                state.withLock { $0.output += text }
+            }
+            close(output)
+            var status: Int32 = 0
+            waitpid(id, &status, 0)
+            let ended = status
+            state.withLock { $0.status = ended }
+        }
+    }
+
+    private static let spawning = LockedValue(())
+
+    private static func spawn(
+        _ path: String, _ arguments: [String], _ environment: [String: String]?
+    ) throws -> (id: pid_t, input: Int32, output: Int32) {
+        let (input, output) = (try pipe(), try pipe())
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for (end, number) in [(input.read, 0), (output.write, 1), (output.write, 2)] {
+            posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
+        }
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        let variables = (environment ?? ProcessInfo.processInfo.environment).map { strdup("\($0)=\($1)") } + [nil]
+        defer { for copy in words + variables { free(copy) } }
+        var id = pid_t()
+        let error = posix_spawn(&id, path, &actions, nil, words, variables)
+        close(input.read)
+        close(output.write)
+        guard error == 0 else { throw Failure(description: "\(path): \(String(cString: strerror(error)))") }
+        return (id, input.write, output.read)
+    }
+
+    deinit {
+        if status == nil { kill(SIGKILL) }
+        closeInput()
+    }
+
+    private static func pipe() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard Glibc.pipe(&ends) == 0 else { throw Failure(description: String(cString: strerror(errno))) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    /// Starts the program of these tests.
+    static func session(_ arguments: [String]) throws -> Program { try Program(built("postgresql-program"), arguments) }
+
+    /// Runs a command to its end.
+    static func run(_ path: String, _ arguments: [String], environment: [String: String]? = nil) throws -> String {
+        let program = try Program(path, arguments, environment: environment)
+        while program.status == nil { usleep(500) }
+        guard program.status == 0 else {
+            throw Failure(description: "\(path) \(arguments): \(program.output)")
+        }
+        return program.output
+    }
+
+    var output: String { state.withLock { $0.output } }
+    private var status: Int32? { state.withLock { $0.status } }
+    func kill(_ signal: Int32) { Glibc.kill(id, signal) }
+    func write(_ line: String) { _ = Glibc.write(input, line + "\n", line.utf8.count + 1) }
+
+    /// Ends the program's input. Further calls have no effect.
+    func closeInput() {
+        let isFirst = isInputOpen.withLock { isOpen in
+            defer { isOpen = false }
+            return isOpen
+        }
+        if isFirst { close(input) }
+    }
+
+    /// Waits for a line that is complete.
+    func line(_ isWanted: @escaping @Sendable (Substring) -> Bool = { _ in true }) async throws -> String {
+        while true {
+            let (output, isOver) = state.withLock { ($0.output, $0.status != nil) }
+            let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            if let line = lines.first(where: isWanted) { return String(line) }
+            if isOver { throw Failure(description: "the program ended after: \(output)") }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Waits for the end, and returns the output.
+    func end() async throws -> String {
+        while status == nil { try await Task.sleep(for: .milliseconds(2)) }
+        return output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// The path of a program of this package, beside the running test bundle.
+    private static func built(_ name: String) -> String {
+        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+        return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
+    }
+}

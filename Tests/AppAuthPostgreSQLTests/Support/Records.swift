@@ -1,0 +1,31 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import JOSE
+
+extension AuthStateRecord {
+    /// A made-up session. The client ID tells sessions apart.
+    static func sample(_ name: String = "client", refreshToken: String = "the-refresh-token") throws -> AuthStateRecord
+    {
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
+        return try AuthStateRecord(
+            client: Client(id: name, provider: provider), accessToken: nil, refreshToken: Secret(refreshToken))
+    }
+
+    /// The same session, with an access token that has expired.
+    func expired() throws -> AuthStateRecord {
+        var json = try JSON(parsing: encoded()).object ?? [:]
+        var token = json["accessToken"]?.object ?? [:]
+        token["lifetime"] = 0
+        json["accessToken"] = .object(token)
+        return try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "a test")
+    }
+}
+
+extension TokenStore {
+    func put(_ record: AuthStateRecord?) async throws { try await update { $0 = record } }
+
+    var name: String? { get async throws { try await load()?.client.id } }
+}

@@ -1,0 +1,78 @@
+import AppAuthPostgreSQL
+import Foundation
+
+/// A database of a test's own.
+struct Server: Sendable {
+    private let cluster: Cluster
+    private let name: String
+
+    /// The password of the role `app`, which owns the databases.
+    static let password = "s3cret-of-app"
+
+    /// Runs a test with a new database.
+    ///
+    /// - Parameter isAlone: Whether the database has a server of its own, which the test may crash.
+    static func run(isAlone: Bool = false, _ test: (Server) async throws -> Void) async throws {
+        let cluster = try await isAlone ? Cluster.started() : Cluster.shared.value
+        let server = Server(cluster: cluster, name: "test_\(UInt64.random(in: 0...UInt64.max))")
+        let result: Result<Void, any Error>
+        do {
+            try Server(cluster: cluster, name: "postgres").sql("CREATE DATABASE \(server.name)")
+            result = .success(try await test(server))
+        } catch { result = .failure(error) }
+        if isAlone { try await cluster.remove() }
+        try result.get()
+    }
+
+    var port: Int { cluster.port }
+    var certificate: String { cluster.certificate }
+
+    func start() async throws { try await cluster.start() }
+    func crash() async throws { try await cluster.crash() }
+
+    /// Runs a test with a standby that has each confirmed change, as the database of the same name there.
+    func withStandby(_ test: (Server) async throws -> Void) async throws {
+        let standby = try await cluster.standby()
+        let result: Result<Void, any Error>
+        do { result = .success(try await test(Server(cluster: standby, name: name))) } catch {
+            result = .failure(error)
+        }
+        try await standby.remove()
+        try result.get()
+    }
+
+    /// The connection string of a role.
+    func connection(port: Int? = nil, role: String = "app", password: String = Server.password) -> String {
+        "postgresql://\(role):\(password)@127.0.0.1:\(port ?? self.port)/\(name)"
+    }
+
+    func database(
+        _ keys: [SessionEncryptionKey] = [], _ set: (inout PostgreSQLDatabase.Options) -> Void = { _ in }
+    ) throws -> PostgreSQLDatabase {
+        var options = PostgreSQLDatabase.Options()
+        set(&options)
+        return try PostgreSQLDatabase(connection(), encryptionKeys: keys, options: options)
+    }
+
+    /// Runs SQL as an operator does, and returns the values, one in a line.
+    @discardableResult
+    func sql(_ statement: String) throws -> String {
+        try cluster.sql(statement, in: name)
+    }
+
+    /// How many advisory locks connections hold, or wait for.
+    func locks(isGranted: Bool) throws -> Int {
+        let count = try sql("SELECT count(*) \(Self.locks) AND \(isGranted ? "" : "NOT") granted")
+        return Int(count) ?? -1
+    }
+
+    /// Ends the connections that hold advisory locks, or wait for them, as an operator does.
+    func endLockConnections(isGranted: Bool = true) throws {
+        try sql("SELECT pg_terminate_backend(pid) \(Self.locks) AND \(isGranted ? "" : "NOT") granted")
+    }
+
+    private static let locks = """
+        FROM pg_locks WHERE locktype = 'advisory' \
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        """
+}
