@@ -1,6 +1,7 @@
 internal import AppAuth
 internal import CShims
 internal import Glibc
+internal import TerminalShims
 
 @main
 enum Main {
@@ -11,6 +12,8 @@ enum Main {
         prepareStreams()
         let arguments = Array(CommandLine.arguments.dropFirst())
         if StoredToken.print(arguments) { exit(0) }
+        // A command has few threads, each for a moment. A heap for each would cost more than it saves.
+        process_share_heap()
         // libdispatch and GLib abort the process if they cannot open a descriptor, so there must be room from the
         // beginning.
         let (room, need) = (openFilesLeft(atMost: 32), 32)

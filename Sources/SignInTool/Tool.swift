@@ -17,10 +17,8 @@ struct Tool: ParsableCommand {
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
-            // The most frequent command does not wait for the parsers of all others. Its help and its errors come from
-            // the root parser, as for the others.
-            let token = arguments.first == "token" ? try? Token.parse(Array(arguments.dropFirst())) : nil
-            command = if let token { token } else { try parseAsRoot(arguments) }
+            command =
+                if let command = alone(arguments) { command } else { try parseAsRoot(arguments) }
         } catch {
             return refuse(error, arguments)
         }
@@ -33,6 +31,15 @@ struct Tool: ParsableCommand {
         } catch {
             return refuse(error, arguments)
         }
+    }
+
+    /// Parses one command without creating the parsers of all others, which takes longer. Help and errors are left to the
+    /// root parser.
+    private static func alone(_ arguments: [String]) -> (any ParsableCommand)? {
+        let rest = arguments.dropFirst()
+        if arguments.first == "token", let choice = StoredToken.Choice(rest) { return choice.command }
+        let named = configuration.subcommands.first { $0.configuration.commandName == arguments.first }
+        return try? named?.parse(Array(rest))
     }
 
     private static func run(

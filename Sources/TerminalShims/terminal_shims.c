@@ -1,6 +1,7 @@
 #include "terminal_shims.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
 
 struct terminal_size terminal_size(int descriptor) {
@@ -46,3 +47,5 @@ int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity) {
     dlclose(library);
     return width;
 }
+
+void process_share_heap(void) { mallopt(M_ARENA_MAX, 1); }

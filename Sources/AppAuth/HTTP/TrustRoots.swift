@@ -1,5 +1,6 @@
 package import AppAuthProtocol
 internal import FoundationEssentials
+internal import Glibc
 
 /// The certificates that a server's chain must end in, as options for libcurl.
 package enum TrustRoots: Sendable, Hashable {
@@ -64,13 +65,19 @@ package enum TrustRoots: Sendable, Hashable {
 
     /// Returns whether a folder contains hashed names. A few may be an administrator's additions to a bundle.
     static func holdsHashedCertificates(_ directory: String) -> Bool {
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: directory) else { return false }
-        return names.lazy.filter(isHashedName).prefix(16).count == 16
+        // FileManager would take longer to start than this takes.
+        guard let folder = opendir(directory) else { return false }
+        defer { closedir(folder) }
+        var count = 0
+        while count < 16, let entry = readdir(folder) {
+            let isHashed = withUnsafeBytes(of: entry.pointee.d_name) { name in isHashedName(name.prefix { $0 != 0 }) }
+            count += isHashed ? 1 : 0
+        }
+        return count == 16
     }
 
     /// Returns whether a name has eight hexadecimal digits, a period and a number, for example `5ad8a5d6.0`.
-    private static func isHashedName(_ name: String) -> Bool {
-        let bytes = name.utf8
+    private static func isHashedName(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
         guard bytes.count > 9 else { return false }
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let letters = UInt8(ascii: "a")...UInt8(ascii: "f")

@@ -206,7 +206,7 @@ struct SessionFile: Sendable {
                 return (room, status.st_size)
             }
             close(room)
-        } else {
+        } else if errno != ENOENT {
             let error = failure("cannot be written")
             guard !error.isTemporary else { throw error }
         }

@@ -29,7 +29,9 @@ public struct OAuthError: Sendable, Hashable, Codable {
 extension String {
     /// The text without control characters, line breaks and characters that reorder text, for terminals and logs.
     package var onOneLine: String {
-        String(
+        // Nearly every text. Properties of Unicode take far longer, and a store prepares an error for each call.
+        guard !utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return self }
+        return String(
             String.UnicodeScalarView(
                 unicodeScalars.map { scalar in
                     switch scalar.properties.generalCategory {

@@ -33,18 +33,28 @@ extension AuthState {
     }
 
     nonisolated func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
+        // Before a refresh.
         try request.refuseUnsafeURL(stage)
-        return try await send(stage: stage) { _ in request }
+        return try await sendChecked(stage: stage) { _ in request }
     }
 
     /// Sends a request that depends on the token; otherwise as ``send(_:)``.
     package nonisolated func send(
         stage: AuthError.Stage = .resource, _ request: @Sendable (AccessToken) throws -> TransportRequest
     ) async throws -> TransportResponse {
+        try await sendChecked(stage: stage) { token in
+            let request = try request(token)
+            try request.refuseUnsafeURL(stage)
+            return request
+        }
+    }
+
+    /// Sends a request whose URL was checked.
+    private nonisolated func sendChecked(
+        stage: AuthError.Stage, _ request: @Sendable (AccessToken) throws -> TransportRequest
+    ) async throws -> TransportResponse {
         let token = try await freshAccessToken()
-        let first = try request(token)
-        try first.refuseUnsafeURL(stage)
-        let response = try await send(first, with: token, stage: stage)
+        let response = try await send(request(token), with: token, stage: stage)
         guard environment.dialect.refusesToken(response) else { return response }
         // Another caller may have received the same response and refreshed already.
         let record = await record

@@ -7,7 +7,7 @@ internal import ScriptedBrowser
 /// The command `sign-in demo`.
 struct Demo: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Shows a whole sign-in at a provider that it starts on this computer.")
+        commandName: "demo", abstract: "Shows a whole sign-in at a provider that it starts on this computer.")
 
     @Flag(help: "Let a scripted browser act for the user.")
     var headless = false

@@ -4,6 +4,7 @@ internal import ArgumentParser
 /// The command `sign-in device`.
 struct Device: Command {
     static let configuration = CommandConfiguration(
+        commandName: "device",
         abstract: "Signs in with a code that you enter on another device, and stores the session.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")

@@ -3,7 +3,8 @@ internal import ArgumentParser
 
 /// The command `sign-in discover`.
 struct Discover: Command {
-    static let configuration = CommandConfiguration(abstract: "Checks and prints a provider's metadata.")
+    static let configuration = CommandConfiguration(
+        commandName: "discover", abstract: "Checks and prints a provider's metadata.")
 
     @Argument(help: "The issuer URL.")
     var issuer: String

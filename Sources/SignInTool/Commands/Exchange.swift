@@ -5,6 +5,7 @@ internal import FoundationEssentials
 /// The command `sign-in exchange`.
 struct Exchange: Command {
     static let configuration = CommandConfiguration(
+        commandName: "exchange",
         abstract: "Exchanges a token of the stored session or from a file for another one (RFC 8693).")
 
     /// The tokens of the stored session that can be exchanged.

@@ -7,7 +7,8 @@ internal import Logging
 
 /// The command `sign-in login`.
 struct Login: Command {
-    static let configuration = CommandConfiguration(abstract: "Signs in with the browser and stores the session.")
+    static let configuration = CommandConfiguration(
+        commandName: "login", abstract: "Signs in with the browser and stores the session.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String

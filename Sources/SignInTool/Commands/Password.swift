@@ -5,6 +5,7 @@ internal import ArgumentParser
 /// The command `sign-in password`.
 struct Password: Command {
     static let configuration = CommandConfiguration(
+        commandName: "password",
         abstract: "Signs in with a user name and a password, for servers without a better grant.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")

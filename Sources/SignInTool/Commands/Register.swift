@@ -5,7 +5,7 @@ internal import FoundationEssentials
 /// The command `sign-in register`.
 struct Register: Command {
     static let configuration = CommandConfiguration(
-        abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.")
+        commandName: "register", abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String

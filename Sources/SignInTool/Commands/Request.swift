@@ -5,7 +5,8 @@ internal import HTTPTypes
 
 /// The command `sign-in request`.
 struct Request: Command {
-    static let configuration = CommandConfiguration(abstract: "Sends an HTTP request with a valid access token.")
+    static let configuration = CommandConfiguration(
+        commandName: "request", abstract: "Sends an HTTP request with a valid access token.")
 
     @Argument(help: "The method, for example GET.")
     var method: String

@@ -4,7 +4,8 @@ internal import FoundationEssentials
 
 /// The command `sign-in status`.
 struct Status: Command {
-    static let configuration = CommandConfiguration(abstract: "Lists the stored sessions, without tokens.")
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Lists the stored sessions, without tokens.")
 
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions

@@ -40,8 +40,8 @@ enum StoredToken {
 
 extension StoredToken {
     /// The options that the fast path knows, as ``SessionOptions`` and ``CommonOptions`` parse them.
-    fileprivate struct Choice {
-        var json = false
+    struct Choice {
+        fileprivate var json = false
         private var issuer: Issuer?
         private var clientID: String?
         private var path: String?
@@ -68,8 +68,18 @@ extension StoredToken {
             }
         }
 
+        /// The command as its parser would create it, which takes more than a millisecond. Every option must be set here.
+        var command: Token {
+            var (token, session, common) = (Token(), SessionOptions(), CommonOptions())
+            (session.issuer, session.clientID, session.store) = (issuer?.string, clientID, path.map(StoreChoice.file))
+            (common.json, common.verbose, common.timeout, common.caFile) = (json, false, nil, nil)
+            (token.minimumValidity, token.forceRefresh) = (nil, false)
+            (token.session, token.common) = (session, common)
+            return token
+        }
+
         /// The store that ``SessionOptions/find()`` would find, if that is a file and the only one.
-        var store: FileTokenStore? {
+        fileprivate var store: FileTokenStore? {
             if let path { return FileTokenStore(path: path) }
             guard let folder = try? StateFolder() else { return nil }
             // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.

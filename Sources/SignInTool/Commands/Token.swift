@@ -3,7 +3,8 @@ internal import ArgumentParser
 
 /// The command `sign-in token`.
 struct Token: Command {
-    static let configuration = CommandConfiguration(abstract: "Prints a valid access token, refreshing it if needed.")
+    static let configuration = CommandConfiguration(
+        commandName: "token", abstract: "Prints a valid access token, refreshing it if needed.")
 
     @Option(
         name: .customLong("min-validity"), parsing: .unconditional, help: "The minimum remaining validity, in seconds.")
