@@ -53,6 +53,22 @@ struct LockFileTests {
         #expect(folder.openLocks == 0)
     }
 
+    @Test func `a released lock does not close a file that was opened later`() async throws {
+        let folder = try StoreFolder()
+        for _ in 0..<100 {
+            var lock: RefreshLock? = try await folder.store.refreshLock()
+            let number = try #require(folder.lockDescriptors.first)
+            lock?.release()
+            // Another test may get the number of the closed file first.
+            let later = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, number)
+            defer { close(later) }
+            lock = nil
+            #expect(fcntl(later, F_GETFD) >= 0)
+            if later == number { return }
+        }
+        Issue.record("expected the number of the closed file, found others")
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"))
     func `a lock file of another user is refused, and left alone`() async throws {
         let folder = try StoreFolder()
