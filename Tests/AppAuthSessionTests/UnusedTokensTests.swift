@@ -190,6 +190,21 @@ struct UnusedTokensTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `tokens of a user who is not known are revoked only if no session is stored`(isStored: Bool) async throws {
+        try await World.run(Self.configuration) { world in
+            let store = TestStore()
+            if isStored { _ = try await world.signIn(store: store) }
+            let response = try await world.authorize(try await world.client(), as: Self.bob)
+            world.provider.fault(.status(.serviceUnavailable), at: .keys, times: nil)
+            let error = await authError {
+                try await AuthState.exchange(response, store: store, environment: world.environment)
+            }
+            #expect(error?.isTemporary == true)
+            #expect(revoked(world) == (isStored ? [] : ["refresh_token", "access_token"]))
+        }
+    }
+
     /// The other store has the same tokens.
     @Test func `the tokens of a session that is being moved are not revoked`() async throws {
         try await World.run(Self.configuration) { world in
