@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
+import HTTPTypes
 import AppAuthTestProvider
 import TestFixtures
 import Testing
