@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
+import JOSE
 import Testing
 
 @testable import SessionSimulation
@@ -259,6 +260,27 @@ struct SessionMachineTests {
         try bench.respond()
         #expect(bench.call?.isUnattended == true)
         #expect(bench.reportedFailures == failures + 1)
+    }
+
+    /// If it is older, the store has rejected the one in memory.
+    @Test(arguments: [true, false])
+    func `an access token that another process has stored is adopted if it is newer`(isNewer: Bool) throws {
+        var bench = Bench(try record("old"))
+        var json = try #require(JSON(parsing: bench.machine.record.encoded()).object)
+        var token = try #require(json["accessToken"]?.object)
+        var received = try #require(token["received"]?.object)
+        received["sinceBoot"] = isNewer ? 950 : 850
+        (token["value"], token["received"]) = ("access other", .object(received))
+        json["accessToken"] = .object(token)
+        bench.stored = try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "test")
+        bench.take(.begin(1, .read(isUnattended: true)))
+        try bench.respond()
+        let found = bench.machine.record.token(for: .session)?.value
+        #expect(found == Secret(isNewer ? "access other" : "access old"))
+    }
+
+    @Test func `by default a refresh waits two minutes for the lock, and reads the store every two seconds`() {
+        #expect(LockPatience().limit == .seconds(120) && LockPatience().pause == .seconds(2))
     }
 
     @Test(arguments: [true, false])
