@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import Foundation
 import TestFixtures
@@ -33,6 +34,13 @@ struct DiscardTests {
         _ = try await folder.store.discard()
         #expect(try folder.names.count { $0.contains(".new.damaged-") } == (isRoom ? 0 : 1))
         #expect(try folder.names.count == (isRoom ? 1 : 2))
+    }
+
+    @Test func `what was set aside stays so after a power cut`() async throws {
+        let (folder, synchronised) = (try StoreFolder(), LockedValue(0))
+        try write("my diary", folder.path)
+        _ = try await folder.store(counting: synchronised).discard()
+        #expect(synchronised.withLock { $0 } == 1)
     }
 
     @Test func `a readable session is not set aside`() async throws {

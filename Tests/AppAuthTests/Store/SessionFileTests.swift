@@ -79,6 +79,7 @@ struct SessionFileTests {
             fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
         try await folder.store.update { $0?.pendingRefresh = mark }
         let room = try Data(contentsOf: URL(fileURLWithPath: new))
+        let inode = try self.inode(of: new)
         let record = try #require(try await folder.store.load())
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
 
@@ -92,6 +93,11 @@ struct SessionFileTests {
             if isRemoval { stored = nil }
         }
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
+        if !isRemoval { #expect(try self.inode(of: folder.path) == inode) }
+    }
+
+    private func inode(of path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
     }
 
     @Test func `a new session and its lock are for their owner only`() async throws {
