@@ -34,6 +34,7 @@ struct DiscardTests {
         _ = try await folder.store.discard()
         #expect(try folder.names.count { $0.contains(".new.damaged-") } == (isRoom ? 0 : 1))
         #expect(try folder.names.count == (isRoom ? 1 : 2))
+        #expect(folder.openFiles.isEmpty)
     }
 
     @Test func `what was set aside stays so after a power cut`() async throws {

@@ -79,7 +79,8 @@ struct SessionFileTests {
             fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
         try await folder.store.update { $0?.pendingRefresh = mark }
         let room = try Data(contentsOf: URL(fileURLWithPath: new))
-        let inode = try self.inode(of: new)
+        // While it is open, no other file gets its number.
+        let (inode, descriptor) = (try self.inode(of: new), open(new, O_RDONLY | O_CLOEXEC))
         let record = try #require(try await folder.store.load())
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
 
@@ -94,6 +95,8 @@ struct SessionFileTests {
         }
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
         if !isRemoval { #expect(try self.inode(of: folder.path) == inode) }
+        close(descriptor)
+        #expect(folder.openFiles.isEmpty)
     }
 
     private func inode(of path: String) throws -> Int? {
