@@ -83,6 +83,17 @@ struct LockFileTests {
         try await folder.store.refreshLock().release()
     }
 
+    @Test(arguments: [true, false])
+    func `if a session is expected, a missing lock is made only beside it`(isThere: Bool) async throws {
+        let folder = try StoreFolder()
+        try await folder.store.replace(with: try StoreFolder.record())
+        for path in [folder.lockPath] + (isThere ? [] : [folder.path]) { #expect(unlink(path) == 0) }
+        let error = await authError {
+            try await TokenStoreCall.$expectsSession.withValue(true) { try await folder.store.update { _ in } }
+        }
+        #expect(error?.storeProblem == (isThere ? nil : .unavailable))
+    }
+
     @Test func `a refresh in progress can be seen without a lock`() async throws {
         let folder = try StoreFolder()
         #expect(!folder.store.isBeingRefreshed)
