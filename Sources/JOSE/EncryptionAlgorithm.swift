@@ -79,7 +79,7 @@ extension JWK {
         return switch (algorithm.family, material) {
         case (.rsaOAEP, .rsa): allows(["encrypt", "wrapKey", "decrypt", "unwrapKey"])
         // The public key of a key agreement has no operation of its own.
-        case (.ecdhES, .ec), (.ecdhES, .x25519): keyOps?.isEmpty ?? true || allows(["deriveKey", "deriveBits"])
+        case (.ecdhES, .ec), (.ecdhES, .x25519): keyOps == [] || allows(["deriveKey", "deriveBits"])
         default: false
         }
     }

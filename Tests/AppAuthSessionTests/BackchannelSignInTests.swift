@@ -48,14 +48,17 @@ struct BackchannelSignInTests {
         }
     }
 
-    @Test func `a user who does not decide in time ends the wait`() async throws {
+    /// Even if the clock was set back during the last pause.
+    @Test(arguments: [12, 15])
+    func `a user who does not decide in time ends the wait`(expiry: Int) async throws {
         try await run { fixture in
             var options = BackchannelAuthenticationRequest.Options()
-            options.requestedExpiry = 12
+            options.requestedExpiry = expiry
             let authentication = try await fixture.begin(.login("alice"), options)
-            #expect(authentication.expiresIn == .seconds(12))
+            #expect(authentication.expiresIn == .seconds(expiry))
+            fixture.plan(duringPause: 3) { $0.clock.advance(by: -1) }
             #expect(await authError { try await fixture.signIn(authentication) }?.code == .expiredToken)
-            #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(2)])
+            #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(expiry - 10)])
             #expect(fixture.world.provider.count(.token) == 2)
         }
     }

@@ -11,8 +11,10 @@ import Testing
 struct GrantTests {
     private static let secret = Secret("service-secret-of-thirty-two-bytes")
 
-    private func service(_ world: World) async throws -> Client {
-        try await world.client("demo-service", .clientSecretBasic(Self.secret))
+    private func service(_ world: World, dpop: DPoPAlgorithm? = nil) async throws -> Client {
+        let provider = try await world.metadata()
+        return Client(
+            id: "demo-service", authentication: .clientSecretBasic(Self.secret), provider: provider, dpop: dpop)
     }
 
     private func password(_ text: String = "looking-glass", scope: [Scope] = [.openID]) throws -> TokenGrant {
@@ -79,9 +81,13 @@ struct GrantTests {
         }
     }
 
-    @Test func `restoreOrPresent requests a token once, and restores the session from then on`() async throws {
+    @Test(arguments: [nil, DPoPAlgorithm.es256])
+    func `restoreOrPresent requests a token once, and restores the session from then on`(dpop: DPoPAlgorithm?)
+        async throws
+    {
         try await World.run { world in
-            let (store, client) = (TestStore(), try await service(world))
+            let store = TestStore()
+            let client = try await service(world, dpop: dpop)
             let grant = try TokenGrant.clientCredentials(scope: ["api"])
             for _ in 0..<3 {
                 let state = try await AuthState.restoreOrPresent(
@@ -100,12 +106,16 @@ struct GrantTests {
         }
     }
 
-    @Test(arguments: ["scope", "client", "end", "user"])
+    @Test(arguments: ["scope", "client", "end", "user", "key"])
     func `restoreOrPresent replaces a session that is not the client's own`(difference: String) async throws {
         try await World.run { world in
-            let (store, client) = (TestStore(), try await service(world))
+            let store = TestStore()
+            var client = try await service(world)
             let grant = try TokenGrant.clientCredentials(scope: ["api"])
             switch difference {
+            case "key":
+                _ = try await AuthState.present(grant, as: client, store: store, environment: world.environment)
+                client = try await service(world, dpop: .es256)
             case "scope":
                 _ = try await AuthState.present(
                     .clientCredentials(), as: client, store: store, environment: world.environment)

@@ -50,6 +50,7 @@ struct RefreshTests {
                 #expect(token.value == Secret("short"))
             }
             #expect(error?.code == (lifetime == 0 ? .invalidResponse : nil))
+            #expect(error?.isTemporary == (lifetime == 0 ? true : nil))
             #expect(await state.record.end == nil)
         }
     }

@@ -264,6 +264,29 @@ struct SessionMoveTests {
         #expect(await target.load() == new)
     }
 
+    /// Otherwise a disk that is not mounted would end the session.
+    @Test func `a move that continues expects that each store has the session`() throws {
+        func expects(_ effect: SessionMove.Effect) -> Bool {
+            switch effect {
+            case .load(_, let expectsSession), .change(_, _, let expectsSession): expectsSession
+            case .lock, .end: false
+            }
+        }
+        let record = try record()
+        for isSignedOut in [false, true] {
+            var move = SessionMove(from: "source", to: "target")
+            var (here, there) = (record, record)
+            (here.move, there.move) = (.leaving(to: "target"), .arriving(from: "source"))
+            if isSignedOut { there.move = .signedOut(at: "source") }
+            _ = move.begin()
+            for input in [.loaded(here), .loaded(there), .locked, .locked] as [SessionMove.Input] {
+                #expect(try !expects(move.next(input)))
+            }
+            let inputs = [.loaded(there)] + (isSignedOut ? [] : [.loaded(here), .changed(true)]) as [SessionMove.Input]
+            for input in inputs { #expect(try expects(move.next(input))) }
+        }
+    }
+
     @Test func `a store that has another session is rejected as a target`() async throws {
         let (mine, other) = (try record(), try record("other"))
         await source.put(mine)

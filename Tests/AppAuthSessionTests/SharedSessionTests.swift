@@ -27,6 +27,14 @@ struct SharedSessionTests {
         }
     }
 
+    @Test func `a lock is released once, however often that is asked for`() {
+        let count = LockedValue(0)
+        var lock: RefreshLock? = RefreshLock { count.withLock { $0 += 1 } }
+        for _ in 0..<2 { lock?.release() }
+        lock = nil
+        #expect(count.withLock { $0 } == 1)
+    }
+
     @Test func `the second process adopts the tokens of the first`() async throws {
         try await twoStates { world, _, first, second in
             world.clock.advance(by: 3600)

@@ -36,6 +36,17 @@ struct StoredRecordTests {
         return try AuthStateRecord(decoding: Array(JSON.object(members).serialized().utf8), from: "test")
     }
 
+    @Test func `a session can be used as long as it has a valid access token, or can be renewed`() throws {
+        let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000.5))
+        let record = try record(expiresAt: now.wall + 1)
+        let renewed = try changed(record) { $0["accessToken"] = nil }
+        let unrenewed = try changed(record) { $0["refreshToken"] = nil }
+        let empty = try changed(record) { ($0["accessToken"], $0["refreshToken"]) = (nil, nil) }
+        #expect([record, renewed, unrenewed, empty].map { $0.isUsable(at: now) } == [true, true, true, false])
+        let later = Timestamp(wall: now.wall + 2)
+        #expect([record, renewed, unrenewed, empty].map { $0.isUsable(at: later) } == [true, true, false, false])
+    }
+
     @Test func `a session from a sign-in is read as it was written, also after its end`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
+import HTTPTypes
 import AppAuthTestProvider
 import TestFixtures
 import Testing
@@ -188,6 +189,21 @@ struct UnusedTokensTests {
             #expect(revokedTokens(world) == [tokens.refreshToken?.reveal(), tokens.accessToken?.value.reveal()])
             #expect(await store.record?.id == old.id)
             #expect(world.provider.isAlive(try #require(old.refreshToken).reveal()))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `tokens of a user who is not known are revoked only if no session is stored`(isStored: Bool) async throws {
+        try await World.run(Self.configuration) { world in
+            let store = TestStore()
+            if isStored { _ = try await world.signIn(store: store) }
+            let response = try await world.authorize(try await world.client(), as: Self.bob)
+            world.provider.fault(.status(.serviceUnavailable), at: .keys, times: nil)
+            let error = await authError {
+                try await AuthState.exchange(response, store: store, environment: world.environment)
+            }
+            #expect(error?.isTemporary == true)
+            #expect(revoked(world) == (isStored ? [] : ["refresh_token", "access_token"]))
         }
     }
 

@@ -73,11 +73,11 @@ enum LockHolder {
         init?(of id: pid_t) {
             guard let bytes = try? InputFile.read("/proc/\(id)/stat", atMost: 4096) else { return nil }
             let text = String(decoding: bytes, as: UTF8.self)
-            // The name may contain any character, including parentheses.
-            guard let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")") else { return nil }
-            let fields = text[text.index(after: end)...].split(separator: " ")
-            guard begin < end, fields.count > 19 else { return nil }
-            (name, start) = (text[text.index(after: begin)..<end], fields[19])
+            // The name may contain any character, including parentheses. The start is the 20th field after it.
+            guard let end = text.lastIndex(of: ")"),
+                let start = text[end...].split(separator: " ").dropFirst(20).first
+            else { return nil }
+            (name, self.start) = (text[..<end].drop { $0 != "(" }.dropFirst(), start)
         }
     }
 }

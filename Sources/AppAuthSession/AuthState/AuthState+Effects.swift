@@ -124,7 +124,7 @@ extension AuthState {
                 locks[id] = lock
                 take(.locked(id, nil))
             } catch {
-                guard locking.removeValue(forKey: id) != nil else { return }
+                locking.removeValue(forKey: id)
                 take(.locked(id, error))
             }
         }

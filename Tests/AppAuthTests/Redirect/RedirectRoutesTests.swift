@@ -83,10 +83,12 @@ struct RedirectRoutesTests {
         #expect(status("/open/x", method: "HEAD") == 405)
         #expect(status("/open/x", authority: "evil.example:4711") == 421)
         #expect(status("/open/y") == 404)
+        #expect(routes.hasUnusedOneTimeURL)
         let response = try #require(step("/open/x").response)
         #expect(response.status == 303)
         #expect(response["location"] == "https://a.example/end?id_token_hint=t")
         #expect(status("/open/x") == 410)
+        #expect(!routes.hasUnusedOneTimeURL)
     }
 
     @Test mutating func `without a redirect only one-time links are served`() {

@@ -29,4 +29,9 @@ struct AppStoresTests {
             application: "org.example.App", issuer: "https://op.example", clientID: "app")
         #expect(store.location == expected.location && store.label == expected.label)
     }
+
+    @Test func `unless the app says otherwise, a keyring may prompt, for 30 s`() {
+        let store = KeyringTokenStore(application: "org.example.App", account: "jane", label: "Jane")
+        #expect(store.mayPrompt && store.promptTimeout == .seconds(30) && store.lockTimeout == .seconds(10))
+    }
 }

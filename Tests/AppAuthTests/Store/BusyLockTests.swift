@@ -67,6 +67,27 @@ struct BusyLockTests {
         try await folder.withForeignLock { #expect(await folder.store.refreshLockHolder() == "another process") }
     }
 
+    @Test func `a caller that gives up leaves the name of the holder`() async throws {
+        let folder = try StoreFolder()
+        let (changes, change) = AsyncStream.makeStream(of: Void.self)
+        let end = DispatchSemaphore(value: 0)
+        let holder = Task {
+            try await folder.store.update { _ in
+                change.yield()
+                end.wait()
+            }
+        }
+        for await _ in changes { break }
+        var store = folder.store
+        store.lockTimeout = .zero
+        for _ in 0..<2 {
+            let error = await authError { [store] in try await store.update { _ in } }
+            #expect(error?.message.contains("process \(getpid()) (") == true, "\(String(describing: error))")
+        }
+        end.signal()
+        try await holder.value
+    }
+
     @Test func `a released lock is free even if a child process still has its file open`() async throws {
         let folder = try StoreFolder()
         let lock = try await folder.store.refreshLock()

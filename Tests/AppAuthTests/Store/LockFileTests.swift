@@ -53,6 +53,22 @@ struct LockFileTests {
         #expect(folder.openLocks == 0)
     }
 
+    @Test func `a released lock does not close a file that was opened later`() async throws {
+        let folder = try StoreFolder()
+        for _ in 0..<100 {
+            var lock: RefreshLock? = try await folder.store.refreshLock()
+            let number = try #require(folder.lockDescriptors.first)
+            lock?.release()
+            // Another test may get the number of the closed file first.
+            let later = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, number)
+            defer { close(later) }
+            lock = nil
+            #expect(fcntl(later, F_GETFD) >= 0)
+            if later == number { return }
+        }
+        Issue.record("expected the number of the closed file, found others")
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"))
     func `a lock file of another user is refused, and left alone`() async throws {
         let folder = try StoreFolder()
@@ -65,6 +81,17 @@ struct LockFileTests {
         }
         #expect(chown(folder.lockPath, 0, 0) == 0)
         try await folder.store.refreshLock().release()
+    }
+
+    @Test(arguments: [true, false])
+    func `if a session is expected, a missing lock is made only beside it`(isThere: Bool) async throws {
+        let folder = try StoreFolder()
+        try await folder.store.replace(with: try StoreFolder.record())
+        for path in [folder.lockPath] + (isThere ? [] : [folder.path]) { #expect(unlink(path) == 0) }
+        let error = await authError {
+            try await TokenStoreCall.$expectsSession.withValue(true) { try await folder.store.update { _ in } }
+        }
+        #expect(error?.storeProblem == (isThere ? nil : .unavailable))
     }
 
     @Test func `a refresh in progress can be seen without a lock`() async throws {

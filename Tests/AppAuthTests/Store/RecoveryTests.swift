@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
@@ -45,6 +46,13 @@ struct RecoveryTests {
             #expect(try await folder.store.load() == record)
         }
         #expect(try folder.names == ["session.json"])
+    }
+
+    @Test func `new tokens in its place survive a power cut`() async throws {
+        let (folder, synchronised) = (try StoreFolder(), LockedValue(0))
+        _ = try await prepare(.rotated, folder)
+        let found = try await folder.store(counting: synchronised).update { $0 }
+        #expect(found?.refreshToken == Secret("after") && synchronised.withLock { $0 } == 1)
     }
 
     @Test func `new tokens take its place only when they are synchronised`() async throws {

@@ -79,6 +79,8 @@ struct SessionFileTests {
             fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
         try await folder.store.update { $0?.pendingRefresh = mark }
         let room = try Data(contentsOf: URL(fileURLWithPath: new))
+        // While it is open, no other file gets its number.
+        let (inode, descriptor) = (try self.inode(of: new), open(new, O_RDONLY | O_CLOEXEC))
         let record = try #require(try await folder.store.load())
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
 
@@ -92,6 +94,13 @@ struct SessionFileTests {
             if isRemoval { stored = nil }
         }
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
+        if !isRemoval { #expect(try self.inode(of: folder.path) == inode) }
+        close(descriptor)
+        #expect(folder.openFiles.isEmpty)
+    }
+
+    private func inode(of path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
     }
 
     @Test func `a new session and its lock are for their owner only`() async throws {

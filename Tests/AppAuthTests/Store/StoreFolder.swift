@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import CShims
@@ -27,6 +28,16 @@ final class StoreFolder: Sendable {
         store.synchroniseFile = { _ in
             errno = EIO
             return -1
+        }
+        return store
+    }
+
+    /// A store that counts how often its folder is synchronised.
+    func store(counting synchronised: LockedValue<Int>) -> FileTokenStore {
+        var store = store
+        store.synchroniseFolder = { descriptor in
+            synchronised.withLock { $0 += 1 }
+            return fsync(descriptor)
         }
         return store
     }

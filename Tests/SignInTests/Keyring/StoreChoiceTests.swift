@@ -12,7 +12,10 @@ struct StoreChoiceTests {
                 let choice = try await fixture.keyringProgram("choose", file, with: bus)
                 #expect(choice["keyring"] == true && choice["problem"] == .null, "\(choice)")
                 #expect(choice["place"]?.string == "keyring:keyring-program/Zoë")
-                #expect(try await fixture.keyringProgram("stored", with: bus)["stored"] == [])
+                for application in ["keyring-program", "swift-appauth trial"] {
+                    let left = try await fixture.keyringProgram("stored", "--application", application, with: bus)
+                    #expect(left["stored"] == [])
+                }
             }
         }
     }

@@ -96,6 +96,28 @@ struct StoreRefusalTests {
         }
     }
 
+    @Test func `an unreadable lock is not taken for another user's`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let lock = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
+            #expect(chmod(lock, 0) == 0)
+            let outcome = try await fixture.startWithoutPrivileges(["token", "--json", "--force-refresh"]).outcome()
+            let message = try outcome.failure(1, "store")
+            #expect(message.contains("\(lock): Permission denied") && !message.contains("--discard"), "\(message)")
+        }
+    }
+
+    @Test func `a process without standard input, output and errors refreshes and stores`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let before = try fixture.session()
+            let program = ["sh", "-c", #"exec "$0" "$@" <&- >&- 2>&-"#, try BuiltProducts.path("sign-in")]
+            _ = try await fixture.start(program, ["token", "--force-refresh"]).outcome()
+            #expect(try fixture.session() != before)
+            _ = try await fixture.run("token", "--json", "--force-refresh").result()
+        }
+    }
+
     @Test func `a folder that cannot be written keeps the old session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

@@ -23,8 +23,9 @@ final class CommandFixture: Sendable {
     var sessions: String { stateHome + "/sign-in" }
 
     var environment: [String: String] {
-        let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "SWIFT_BACKTRACE"]
-        return ProcessInfo.processInfo.environment.filter { sanitizers.contains($0.key) }.merging([
+        // Of the sanitizers, and of the mutation tests.
+        let kept = ["TSAN_OPTIONS", "ASAN_OPTIONS", "SWIFT_BACKTRACE", "MUTANT", "MUTANT_HITS"]
+        return ProcessInfo.processInfo.environment.filter { kept.contains($0.key) }.merging([
             "HOME": home, "XDG_STATE_HOME": stateHome, "PATH": "\(BuiltProducts.folder):/usr/bin:/bin",
             "LANG": "C.UTF-8", "BROWSER": "scripted-browser", "SCRIPTED_BROWSER_FORM": Self.alice,
             "SCRIPTED_BROWSER_REPORT": browser.path,

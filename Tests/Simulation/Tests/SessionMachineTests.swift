@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
+import JOSE
 import Testing
 
 @testable import SessionSimulation
@@ -78,6 +79,14 @@ struct SessionMachineTests {
             }
         }
 
+        /// The timers for unsaved changes, by their numbers.
+        var retries: [Int] { effects.compactMap { if case .retry(let number, _) = $0 { number } else { nil } } }
+
+        /// How often observers are told that the store has rejected a change.
+        var reportedFailures: Int {
+            effects.count { if case .publish(.storeFailed) = $0 { true } else { false } }
+        }
+
         var unlocked: [SessionMachine.ID] { effects.compactMap { if case .unlock(let id) = $0 { id } else { nil } } }
     }
 
@@ -136,18 +145,22 @@ struct SessionMachineTests {
         #expect(code(bench.outcomes(of: 1).first) == .signInRequired)
     }
 
-    @Test func `a second sign-out still knows the tokens that only memory had`() throws {
+    @Test(arguments: [true, false])
+    func `a second sign-out still knows the tokens that only memory had`(isRemoved: Bool) throws {
         var bench = Bench(try record("old"))
         bench.take(.revoked([Secret("refresh old"), Secret("access old")]))
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1, refreshToken: "refresh new")
         try bench.respond()
-        #expect(bench.machine.hasUnsavedTokens)
+        #expect(bench.machine.hasUnsavedTokens && bench.unlocked.isEmpty)
         bench.take(.begin(2, .signOut(reason: "signed out")))
+        // Nothing is lost if another process sends the old refresh token now.
+        #expect(bench.unlocked == [1])
         try bench.respond()
         #expect(code(bench.outcomes(of: 2).first) == .store)
         bench.isRefusing = false
+        if isRemoved { bench.stored = nil }
         bench.take(.begin(3, .signOut(reason: "signed out")))
         try bench.respond()
         #expect(bench.revoked == ["refresh new", "new"])
@@ -220,14 +233,62 @@ struct SessionMachineTests {
         bench.take(.begin(1, .signOut(reason: "signed out")))
         bench.take(.leave(1))
         try bench.respond()
-        let number = try #require(
-            bench.effects.compactMap { effect -> Int? in if case .retry(let number, _) = effect { number } else { nil }
-            }
-            .last)
         bench.isRefusing = false
-        bench.take(.retry(number))
+        bench.take(.retry(try #require(bench.retries.last)))
         try bench.respond()
         #expect(bench.stored == nil)
+    }
+
+    @Test func `an attempt that follows another without a caller does not prompt the user`() throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.isRefusing = true
+        bench.respond(1, refreshToken: "refresh new")
+        try bench.respond()
+        bench.take(.retry(try #require(bench.retries.last)))
+        #expect(bench.call?.isUnattended == true)
+        bench.take(.begin(2, .signOut(reason: "signed out")))
+        bench.take(.leave(2))
+        let failures = bench.reportedFailures
+        try bench.respond()
+        #expect(bench.call?.isUnattended == true)
+        #expect(bench.reportedFailures == failures + 1)
+    }
+
+    /// If it is older, the store has rejected the one in memory.
+    @Test(arguments: [true, false])
+    func `an access token that another process has stored is adopted if it is newer`(isNewer: Bool) throws {
+        var bench = Bench(try record("old"))
+        var json = try #require(JSON(parsing: bench.machine.record.encoded()).object)
+        var token = try #require(json["accessToken"]?.object)
+        var received = try #require(token["received"]?.object)
+        received["sinceBoot"] = isNewer ? 950 : 850
+        (token["value"], token["received"]) = ("access other", .object(received))
+        json["accessToken"] = .object(token)
+        bench.stored = try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "test")
+        bench.take(.begin(1, .read(isUnattended: true)))
+        try bench.respond()
+        let found = bench.machine.record.token(for: .session)?.value
+        #expect(found == Secret(isNewer ? "access other" : "access old"))
+    }
+
+    @Test func `by default a refresh waits two minutes for the lock, and reads the store every two seconds`() {
+        #expect(LockPatience().limit == .seconds(120) && LockPatience().pause == .seconds(2))
+    }
+
+    @Test(arguments: [true, false])
+    func `a queued attempt may prompt the user once a caller waits for it`(isWaitedFor: Bool) throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.isRefusing = true
+        bench.respond(1, refreshToken: "refresh new")
+        try bench.respond()
+        bench.take(.begin(2, .read(isUnattended: true)))
+        bench.take(.retry(try #require(bench.retries.last)))
+        if isWaitedFor { bench.take(.begin(3, .save)) }
+        // The store reads first.
+        try bench.respond()
+        #expect(bench.call?.isUnattended == !isWaitedFor)
     }
 
     @Test(arguments: [true, false])
@@ -243,6 +304,56 @@ struct SessionMachineTests {
         try bench.respond()
         #expect(bench.stored?.client.authentication == client.authentication)
         #expect(bench.stored?.id == bench.machine.record.id)
+        // The next change of the registration begins after this one has returned.
+        #expect(bench.unlocked.isEmpty)
+        bench.take(.workDone(1))
+        #expect(bench.unlocked == [1])
+    }
+
+    @Test func `a timer of an earlier change makes no attempt for a later one`() throws {
+        var bench = Bench(try record("old"))
+        for id in 1...2 {
+            try bench.send(id)
+            bench.isRefusing = true
+            bench.respond(id, refreshToken: "refresh \(id)")
+            try bench.respond()
+            #expect(code(bench.outcomes(of: id).first) == .store && bench.retries.count == id)
+            bench.isRefusing = false
+            guard id == 1 else { break }
+            bench.take(.begin(3, .save))
+            try bench.respond()
+            #expect(bench.stored?.refreshToken == Secret("refresh 1"))
+            bench.take(.retry(bench.retries[0]))
+            #expect(bench.call == nil)
+        }
+        bench.take(.retry(bench.retries[0]))
+        #expect(bench.call == nil)
+        bench.take(.retry(bench.retries[1]))
+        try bench.respond()
+        #expect(bench.stored?.refreshToken == Secret("refresh 2"))
+    }
+
+    @Test func `a refresh goes on although its caller has left`() throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.take(.leave(1))
+        #expect(bench.outcomes(of: 1).isEmpty)
+        bench.respond(1, refreshToken: "refresh new")
+        try bench.respond()
+        #expect(bench.stored?.refreshToken == Secret("refresh new"))
+        #expect(bench.outcomes(of: 1).count == 1)
+    }
+
+    @Test func `an access token that the store rejects twice is handed out, and its rejection reported`() throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.isRefusing = true
+        bench.respond(1)
+        try bench.respond()
+        #expect(bench.outcomes(of: 1).isEmpty && bench.reportedFailures == 0)
+        try bench.respond()
+        #expect(throws: Never.self) { try bench.outcomes(of: 1).first?.get() }
+        #expect(bench.outcomes(of: 1).count == 1 && bench.reportedFailures == 1)
     }
 
     @Test func `the registration goes to another session of the client, but not to what a sign-out has left`() throws {

@@ -1,0 +1,47 @@
+import Glibc
+import Testing
+
+@testable import AppAuth
+
+/// A connection of the listener: what is lost if it gives way to another one.
+struct SocketConnectionTests {
+    private struct Pair {
+        let mine: Int32
+        let theirs: Int32
+
+        init() throws {
+            var sockets: [Int32] = [-1, -1]
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+            try #require(socketpair(AF_UNIX, kind, 0, &sockets) == 0)
+            (mine, theirs) = (sockets[0], sockets[1])
+        }
+
+        func close() { for socket in [mine, theirs] { Glibc.close(socket) } }
+    }
+
+    /// The worth of a connection at each step, from the end to a request that waits.
+    private func worths(isForeign: Bool) throws -> [Int] {
+        let now = ContinuousClock.now
+        let steps: [(inout SocketConnection<Void>) -> Void] = [
+            { $0.end() }, { $0.respond([1], now: now) }, { _ in },
+            // More than fits into the buffers of the kernel.
+            { $0.respond(Array(repeating: 1, count: 16 << 20), now: now) }, { $0.wait() },
+        ]
+        return try steps.map { step in
+            let pair = try Pair()
+            defer { pair.close() }
+            var connection = SocketConnection(
+                descriptor: pair.mine, request: (), isForeign: isForeign, limits: ListenerLimits(), now: now)
+            step(&connection)
+            return connection.worth
+        }
+    }
+
+    @Test func `a connection is worth more the more is lost with it, and less than any if another user opened it`()
+        throws
+    {
+        let (own, foreign) = (try worths(isForeign: false), try worths(isForeign: true))
+        for worths in [own, foreign] { #expect(worths == Set(worths).sorted(), "\(worths)") }
+        #expect(try #require(foreign.max()) < #require(own.min()))
+    }
+}
