@@ -110,7 +110,7 @@ import Testing
     private static func signIn(
         _ fixture: SevenPassFixture, _ browser: Browser, _ store: any TokenStore
     ) async throws -> AuthState {
-        var signIn = try SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
+        var signIn = SignIn(fixture.configuration, appName: "Tests", environment: fixture.environment)
         (signIn.browser, signIn.redirect.privateUse) = (browser, try redirect())
         return try await signIn.run(store: store)
     }
