@@ -20,10 +20,11 @@ extension AuthorizationRequest {
         // RFC 9101 §10.8: the type distinguishes it from every other kind of token.
         var header: JSON.Object = ["typ": "oauth-authz-req+jwt"]
         header["kid"] = key.keyID.map(JSON.string)
+        let claims = try claims(at: environment.time(of: client).date)
         let token: String
-        do { token = try JWS.sign(claims(at: environment.now()), header: header, with: signingKey) } catch let error
-            as JOSEError
-        { throw Self.refusal("\(error)") }
+        do { token = try JWS.sign(claims, header: header, with: signingKey) } catch {
+            throw Self.refusal("\(error)")
+        }
         // Core §6.1: OpenID Connect also requires these outside the token. They repeat what is inside.
         var carried = FormParameters()
         for item in parameters.items where ["client_id", "response_type", "scope"].contains(item.name) {
@@ -41,9 +42,10 @@ extension AuthorizationRequest {
         }
     }
 
-    /// RFC 9101 §4: every parameter becomes a member. Numbers and JSON keep their type.
-    private func claims(at now: Timestamp) throws -> JSON {
-        let seconds = Int(now.wall.timeIntervalSince1970)
+    /// RFC 9101 §4: every parameter becomes a member. Numbers and JSON keep their type. The server judges the times by its
+    /// own clock.
+    private func claims(at now: Date) throws -> JSON {
+        let seconds = Int(now.timeIntervalSince1970)
         var claims: JSON.Object = [
             "iss": .string(client.id), "aud": .string(client.provider.issuer.string),
             "jti": .string(try Secret(randomBytes: 16).reveal()), "iat": .number(.init(seconds)),

@@ -9,11 +9,12 @@ struct ClientAssertion {
     /// The single audience. With several, one server could use the assertion at another (RFC 7523 §3 item 3, FAPI 2.0
     /// §5.3.3.1).
     let audience: String
-    let environment: Environment
+    /// The time by the server's clock, which decides whether the assertion has expired.
+    let date: Date
 
     /// The claims, valid for one request and for a minute.
     private func claims() throws -> JSON {
-        let now = Int(environment.now().wall.timeIntervalSince1970)
+        let now = Int(date.timeIntervalSince1970)
         return [
             "iss": .string(clientID), "sub": .string(clientID), "aud": .string(audience),
             "jti": .string(try Secret(randomBytes: 16).reveal()), "iat": .number(.init(now)),

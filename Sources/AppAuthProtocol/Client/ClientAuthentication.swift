@@ -110,7 +110,7 @@ extension Client {
                 case .endpoint: url.string
                 case .other(let name): name
                 }
-            return ClientAssertion(clientID: id, audience: audience, environment: environment)
+            return ClientAssertion(clientID: id, audience: audience, date: environment.time(of: self).date)
         }
         switch authentication {
         // RFC 8705 §2: the certificate identifies the client only together with its ID.

@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
+import HTTPTypes
 import JOSE
 import AppAuthTestProvider
 import TestFixtures
@@ -49,6 +50,19 @@ struct RequestObjectTests {
         #expect(claims["authorization_details"] == [["type": "b", "actions": ["read"]]])
         // The response is checked against the same request.
         #expect(signed.state == request.state)
+    }
+
+    @Test func `it is valid by the server's clock`() async throws {
+        var options = AuthorizationRequest.Options()
+        options.signingKeyName = "mine"
+        let environment = environment
+        let discovery = HTTPRequest(method: .get, scheme: "https", authority: "op.example", path: "/")
+        let head = HTTPResponse(status: .ok, headerFields: [.date: (now.wall - 3600).httpDate])
+        environment.serverClocks.note(TransportResponse(head, body: []), to: discovery, at: now)
+        let signed = try await request(options).signed(in: environment)
+        let claims = try jwtPart(1, try #require(Self.parameters(of: signed.url).values("request").first))
+        #expect(claims["iat"]?.int == 1_750_000_000 - 3600 && claims["nbf"] == claims["iat"])
+        #expect(claims["exp"]?.int == 1_750_000_300 - 3600)
     }
 
     @Test func `it is signed where the provider requires it, by the key that the client authenticates by`() async throws

@@ -50,6 +50,19 @@ struct ClientAssertionTests {
         }
     }
 
+    @Test(arguments: [-3600.0, 3600]) func `an assertion is valid by the server's clock`(ahead: Double) async throws {
+        try await World.run(configuration(), providerAhead: ahead) { world in
+            // The clock is read from the response with the metadata.
+            let environment = world.environment
+            let provider = try await Discovery(environment: environment).metadata(for: Issuer(world.provider.issuer))
+            let client = Client(
+                id: "signer", authentication: .clientSecretJWT(Secret(Self.secret)), provider: provider)
+            let state = try await AuthState.present(
+                .clientCredentials(), as: client, store: MemoryTokenStore(), environment: environment)
+            #expect(await state.isAuthorized)
+        }
+    }
+
     @Test func `each request has an assertion of its own`() async throws {
         try await World.run(configuration()) { world in
             for _ in 0..<2 { _ = try await session(world, .clientSecretJWT(Secret(Self.secret))) }
