@@ -59,6 +59,20 @@ struct ResumeTests {
         }
     }
 
+    @Test func `the app's own metadata replaces what is stored`() async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            var changed = try signIn(world)
+            changed.provider = try ProviderMetadata(
+                issuer: Issuer(world.provider.issuer),
+                endpoints: [.token: "https://token.example/new", .keys: "https://keys.example/new"])
+            let state = try await changed.restoreOrSignIn(store: MemoryTokenStore(record))
+            #expect(await state.record.client.provider == changed.provider)
+            #expect(record.keys != nil)
+            #expect(await state.record.keys == nil)
+        }
+    }
+
     @Test func `a changed client secret is used from now on`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record

@@ -157,8 +157,8 @@ public struct SignIn: Sendable {
             record.client.provider.issuer == issuer, canGoOn(record)
         else { return nil }
         try record.refuseToMove(at: store.location)
-        // The app's current client secret takes precedence over the stored one.
-        record.client = try client(of: record.client.provider).unless(registeredLater: record.client)
+        // The app's current secret and metadata take precedence over the stored ones.
+        record.change(try client(of: provider ?? record.client.provider).unless(registeredLater: record.client))
         return AuthState(record: record, store: store, environment: environment, wasStored: true)
     }
 

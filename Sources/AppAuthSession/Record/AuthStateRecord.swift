@@ -202,7 +202,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     private static let mostOtherTokens = 16
 
     /// Replaces the client, or its configuration.
-    mutating func change(_ client: Client) {
+    package mutating func change(_ client: Client) {
         // Keys from another URL are no longer the provider's.
         let name = ProviderMetadata.Endpoint.keys.rawValue
         if client.provider.document[name] != self.client.provider.document[name] { keys = nil }
