@@ -21,6 +21,8 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     deinit {
+        // If the thread could not be started, nothing else has closed the mailbox, and its worker still posts to it.
+        mailbox.close()
         shims_curl_enter()
         shims_curl_multi_free(library.curl, multi)
         shims_curl_leave()
