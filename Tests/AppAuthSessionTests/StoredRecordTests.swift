@@ -36,6 +36,16 @@ struct StoredRecordTests {
         return try AuthStateRecord(decoding: Array(JSON.object(members).serialized().utf8), from: "test")
     }
 
+    /// A `Date` has more digits than the seconds since 1970 that are stored.
+    @Test func `a token that was read back equals the one that was stored`() throws {
+        for step in 0..<64 {
+            let date = Date(timeIntervalSinceReferenceDate: 817_278_460.5 + Double(step) * 0x1p-23)
+            let token = AccessToken(value: Secret("at"), received: Timestamp(wall: date), lifetime: .seconds(60))
+            let record = try AuthStateRecord(client: record().client, accessToken: token, refreshToken: nil)
+            #expect(try reread(record).accessToken == token)
+        }
+    }
+
     @Test func `a session can be used as long as it has a valid access token, or can be renewed`() throws {
         let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000.5))
         let record = try record(expiresAt: now.wall + 1)

@@ -16,8 +16,12 @@ public struct Timestamp: Sendable, Hashable {
     public let boot: String
 
     /// Creates a timestamp. With an empty `boot` and no `sinceBoot`, only the wall clock counts.
+    ///
+    /// The wall clock's time is rounded to what can be stored, by a fraction of a microsecond: a `Date` counts from 2001,
+    /// a store from 1970. So a time that was read back equals the one that was stored.
     public init(wall: Date, sinceBoot: Duration = .zero, boot: String = "") {
-        (self.wall, self.sinceBoot, self.boot) = (wall, sinceBoot, boot)
+        (self.sinceBoot, self.boot) = (sinceBoot, boot)
+        self.wall = Date(timeIntervalSince1970: wall.timeIntervalSince1970)
     }
 
     /// The current time by the system's clocks.
