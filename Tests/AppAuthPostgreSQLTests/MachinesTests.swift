@@ -12,7 +12,7 @@ import TestFixtures
 /// refresh tokens.
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
-@Suite(.serialized, .timeLimit(.minutes(240)))
+@Suite(.serialized)
 struct MachinesTests {
     struct Fixture {
         let server: Server
@@ -54,7 +54,7 @@ struct MachinesTests {
     }
 
     /// Without a grace period: a token that is sent twice ends the session.
-    @Test func `twenty processes on each of three machines share one refresh`() async throws {
+    @Test(.timeLimit(.minutes(5))) func `twenty processes on each of three machines share one refresh`() async throws {
         try await run(.demo) { fixture in
             for _ in 0..<2 {
                 try await fixture.expire()
@@ -68,7 +68,9 @@ struct MachinesTests {
         }
     }
 
-    @Test func `a session learns of new tokens and of a sign-out on another machine`() async throws {
+    @Test(.timeLimit(.minutes(5))) func `a session learns of new tokens and of a sign-out on another machine`()
+        async throws
+    {
         try await run(.demo) { fixture in
             let here = try #require(await AuthState(restoring: fixture.store, environment: .live))
             let changes = here.changes
@@ -91,7 +93,9 @@ struct MachinesTests {
     private enum Fault: CaseIterable { case none, killedHolder, crash, partition, stoppedHolder }
 
     /// The holder's response is lost or late in most rounds, so the provider accepts a used token for an hour.
-    @Test func `the session survives the failure of a holder, a network or the server`() async throws {
+    @Test(.timeLimit(.minutes(240))) func `the session survives the failure of a holder, a network or the server`()
+        async throws
+    {
         let variables = ProcessInfo.processInfo.environment
         let rounds = variables["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 10
         let seed = variables["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init) ?? .random(in: 0...9999)
