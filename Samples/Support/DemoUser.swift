@@ -21,7 +21,10 @@ package enum DemoUser {
         _ body: @escaping @Sendable (Browser?, _ responses: AsyncStream<String>?) async throws -> Void
     ) async throws {
         guard isReal || !headless && !hasNoDisplay && provider.isEmpty else {
-            tell("A scripted browser signs in\(provider.isEmpty ? "" : ", and simulates \(provider.capitalized)").")
+            tell(
+                provider.isEmpty
+                    ? "There is no display (or --headless). A scripted browser signs in."
+                    : "A scripted browser signs in, and simulates \(provider.capitalized).")
             return try await scripted(at: location, choosing: provider, body)
         }
         if let name = location.demo["username"]?.string {

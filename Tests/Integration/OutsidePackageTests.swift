@@ -59,7 +59,7 @@ extension Integration {
         ) async throws -> URL {
             for (name, main) in programs {
                 let main = try #require(main)
-                let changed = main.replacing(/Issuer\("https:[^"]*"\)/, with: "Issuer(\"\(issuer)\")")
+                let changed = main.replacing(/issuer: "http[^"]*"/, with: "issuer: \"\(issuer)\"")
                 #expect(changed != main, "no issuer in: \(main)")
                 let shared = changed.replacing(/appID: "[^"]*"/, with: "appID: \"\(Self.appID)\"")
                 #expect(shared != changed, "no app ID in: \(main)")

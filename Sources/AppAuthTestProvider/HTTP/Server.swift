@@ -1,4 +1,5 @@
 internal import AppAuthConcurrency
+internal import FoundationEssentials
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
@@ -40,6 +41,8 @@ struct Server: Sendable {
                 }
             let port = listener.channel.localAddress?.port ?? port
             return Server(listener: listener, unserved: unserved, limits: limits, port: port)
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw ProviderError("could not listen on \(host) port \(port): another program uses it. Choose another port")
         } catch {
             throw ProviderError("could not listen on \(host) port \(port): \(error)")
         }

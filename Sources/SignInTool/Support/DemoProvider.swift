@@ -35,8 +35,8 @@ final class DemoProvider: Sendable {
         guard access(String(program), X_OK) == 0 else {
             throw AuthError(
                 .unavailable, .configuration,
-                "local-provider is missing next to \(path[slash...].dropFirst()). Build it: swift build --product "
-                    + "local-provider",
+                "local-provider is missing next to \(path[slash...].dropFirst()). Build it there, with "
+                    + "Samples/build --product local-provider or with swift build",
                 outcome: .notSent)
         }
         return String(program)

@@ -4,7 +4,7 @@ import PackageDescription
 let package = Package(
     name: "Greeter",
     dependencies: [
-        .package(url: "https://example.org/swift-appauth.git", branch: "main")
+        .package(url: "file:///home/jane/swift-appauth", branch: "main")
     ],
     targets: [
         .executableTarget(

@@ -1,7 +1,7 @@
 import AppAuth
 
 let store = try FileTokenStore(appID: "org.example.Greeter")
-var signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "Greeter")
+var signIn = SignIn(issuer: "http://127.0.0.1:8080", clientID: "my-app", appName: "Greeter")
 signIn.observe = SignIn.printURL
 
 let state = try await signIn.restoreOrSignIn(store: store)
