@@ -1,5 +1,5 @@
 internal import AppAuthConcurrency
-internal import FoundationEssentials
+internal import Glibc
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
