@@ -36,7 +36,8 @@ import Testing
         await #expect(throws: ProviderError.self) { try await sbanken { $0.host = "0.0.0.0" } }
         try await withDouble(sbanken { _ in }) { bank in
             let port = try #require(bank.baseURL.split(separator: ":").last.flatMap { Int($0) })
-            await #expect(throws: ProviderError.self) { try await sbanken { $0.port = port } }
+            let error = await #expect(throws: ProviderError.self) { try await sbanken { $0.port = port } }
+            #expect("\(error as Any)".contains("port \(port): another program uses it"))
         }
     }
 
