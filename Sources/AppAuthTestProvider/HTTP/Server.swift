@@ -42,7 +42,8 @@ struct Server: Sendable {
             let port = listener.channel.localAddress?.port ?? port
             return Server(listener: listener, unserved: unserved, limits: limits, port: port)
         } catch let error as IOError where error.errnoCode == EADDRINUSE {
-            throw ProviderError("could not listen on \(host) port \(port): another program uses it. Choose another port")
+            throw ProviderError(
+                "could not listen on \(host) port \(port): another program uses it. Choose another port")
         } catch {
             throw ProviderError("could not listen on \(host) port \(port): \(error)")
         }
