@@ -8,6 +8,8 @@ internal import TerminalShims
 final class StandardInput: Sendable {
     private struct State {
         var isWanted = false
+        /// Whether the process is about to stop: no other thread may change the modes now.
+        var isStopping = false
         /// The modes before the change; nil if they are unchanged.
         var former: termios?
     }
@@ -45,9 +47,15 @@ final class StandardInput: Sendable {
 
     /// Restores the terminal for as long as the process is stopped.
     func whileRestored(_ stop: () -> Void) {
-        state.withLock(unapply)
+        state.withLock { state in
+            state.isStopping = true
+            unapply(&state)
+        }
         stop()
-        state.withLock(apply)
+        state.withLock { state in
+            state.isStopping = false
+            apply(&state)
+        }
     }
 
     /// Applies ``takeBytes()`` if the terminal has become ours.
@@ -77,7 +85,7 @@ final class StandardInput: Sendable {
     }
 
     private func apply(_ state: inout State) {
-        guard isTerminal, state.isWanted, state.former == nil, isOurs else { return }
+        guard isTerminal, state.isWanted, !state.isStopping, state.former == nil, isOurs else { return }
         var former = termios()
         if terminal_hand_over_bytes(STDIN_FILENO, &former) { state.former = former }
     }
