@@ -13,7 +13,7 @@ package struct Server: ParsableArguments, Sendable {
     var secretFile: String?
     @Option(
         help: ArgumentHelp(
-            "Where to keep the tokens: keyring or file:PATH. The default is a file in the state folder; ffs uses the keyring.",
+            "Where to keep the tokens: keyring or file:PATH. The default is a file; the sample ffs uses the keyring.",
             valueName: "place"),
         transform: StoreChoice.init(_:))
     var store: StoreChoice?

@@ -51,7 +51,8 @@ extension BrowserObstacle {
     static func othersMayConnect(_ reason: String) -> BrowserObstacle {
         BrowserObstacle(
             kind: .othersMayConnect,
-            message: "other users of this computer can connect to the redirect listener: \(reason)")
+            message: "other users of this computer can connect to the redirect listener: \(reason). "
+                + "If only you use this computer, ignore this warning")
     }
 
     static func textBrowser(_ name: String) -> BrowserObstacle {

@@ -30,7 +30,7 @@ extension RegisteredClient {
     /// A newer registration: a public client.
     package static var sevenPassApp: RegisteredClient {
         RegisteredClient(
-            id: "seven-pass-app", name: "7Pass Sample", redirectURIs: redirectURIs,
+            id: "seven-pass-app", name: "7Pass sample", redirectURIs: redirectURIs,
             postLogoutRedirectURIs: redirectURIs)
     }
 
