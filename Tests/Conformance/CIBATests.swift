@@ -63,7 +63,7 @@ struct CIBATests {
 
     // MARK: The rhythm
 
-    /// The provider answers `slow_down` to a client that comes earlier.
+    /// The provider responds with `slow_down` to a client that comes earlier.
     @Test("fapi-ciba-id1-client-respects-interval-test", arguments: all)
     func longInterval(plan: Plan) async throws {
         try await plan.runsTill({ $0.devicePollingInterval = 31 }) { till in

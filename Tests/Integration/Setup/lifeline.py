@@ -1,7 +1,7 @@
 """What the servers of these tests have in common: they live for as long as their standard input is open.
 
 The test that starts one holds the other end of that pipe. So the server ends, its children and its state folder with it,
-when the test is done and also when the test process is killed. It answers with one JSON object a line on standard output.
+when the test is done and also when the test process is killed. It responds with one JSON object a line on standard output.
 """
 
 import contextlib
@@ -97,7 +97,7 @@ def wait_until_said(pattern, process, log):
 
 
 def wait_until_served(url, process, log):
-    """Waits until a server that is starting answers the URL with 200."""
+    """Waits until a server that is starting responds to the URL with 200."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
