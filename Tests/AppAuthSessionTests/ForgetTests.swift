@@ -26,6 +26,17 @@ struct ForgetTests {
         }
     }
 
+    @Test func `a user who signs out may be asked to unlock the store`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            try await state.signOut()
+            #expect(await store.unattendedLoads == 0)
+            #expect(await store.unattended == 0)
+            #expect(await store.record == nil)
+        }
+    }
+
     @Test func `a late response restores nothing`() async throws {
         try await World.run { world in
             let store = TestStore()

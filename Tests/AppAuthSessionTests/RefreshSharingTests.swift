@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
+import HTTPTypes
 import TestFixtures
 import Testing
 
@@ -39,6 +40,42 @@ struct RefreshSharingTests {
                 #expect(world.provider.count(.token) == 1 + round)
                 #expect(await store.saves == 1 + 3 * round)
             }
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `callers with other requirements do not share the result of the usual ones`(
+        isUsualFirst: Bool, isForced: Bool
+    ) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let old = try await state.freshAccessToken()
+            // 30 seconds are left: the token has to be refreshed, and is better than an error.
+            world.clock.advance(by: 3570)
+            world.provider.fault(.status(.internalServerError), at: .token)
+            let hold = world.provider.hold(.token)
+            let usual: @Sendable () async throws -> AccessToken = { try await state.freshAccessToken() }
+            let other: @Sendable () async throws -> AccessToken = {
+                try await state.freshAccessToken(
+                    minimumValidity: isForced ? nil : .seconds(300), forceRefresh: isForced)
+            }
+            let first = Task(operation: isUsualFirst ? usual : other)
+            try await hold.arrived()
+            // From the second one on, usual callers join without looking at the token.
+            let joined = isUsualFirst ? Task(operation: usual) : nil
+            try await waitUntil { state.waitingCount == (isUsualFirst ? 2 : 1) }
+            let second = Task(operation: isUsualFirst ? other : usual)
+            try await waitUntil { state.waitingCount == (isUsualFirst ? 3 : 2) }
+            hold.release()
+            if let joined { #expect(try await joined.value == old) }
+            // The first refresh fails, the second succeeds.
+            if isUsualFirst {
+                #expect(try await first.value == old)
+            } else {
+                await #expect(throws: AuthError.self) { try await first.value }
+            }
+            #expect(try await second.value != old)
+            #expect(world.provider.count(.token) == 3)
         }
     }
 

@@ -191,6 +191,22 @@ struct RegisteredSessionTests {
         }
     }
 
+    @Test func `a later registration of another process can name another URL of the keys`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await signIn(world, store)
+            var client = await first.record.client
+            var document = client.provider.document
+            document["jwks_uri"] = .string(world.provider.url(.keys) + "?moved=1")
+            client.provider = try ProviderMetadata(document: .object(document))
+            let second = try #require(
+                try await AuthState(restoring: store, as: client, environment: world.environment))
+            _ = try await second.registration()
+            _ = try await first.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.log(.keys).map { $0.query["moved"] } == [nil, "1"])
+        }
+    }
+
     @Test func `a registration that was stored without a count is the first`() async throws {
         try await World.run { world in
             let store = TestStore()

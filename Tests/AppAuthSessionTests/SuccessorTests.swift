@@ -67,6 +67,19 @@ struct SuccessorTests {
         }
     }
 
+    @Test func `if the new session has no key, its tokens are sent without a proof`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let metadata = try await world.metadata()
+            let state = try await world.signIn(Client(id: "demo", provider: metadata, dpop: .es256), store: store)
+            await store.put(try await world.signIn(Client(id: "demo", provider: metadata)).record)
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            #expect(state.proof == nil)
+            _ = try await state.userInfo()
+        }
+    }
+
     @Test func `a session that may belong to another user is not adopted`() async throws {
         try await signInAgain(scope: [.offlineAccess]) { world, store, state, new in
             await store.put(new)

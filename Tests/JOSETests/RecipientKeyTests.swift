@@ -50,6 +50,22 @@ import Testing
         #expect(((try? RecipientKey(jwk: jwk)) != nil) == isTaken)
     }
 
+    /// RFC 7517 §4.3. Of the operations, none is the public key's in a key agreement.
+    @Test(
+        arguments: [
+            (nil, true), ([], true), (["deriveKey"], true), (["deriveBits"], true), (["sign"], false),
+            (["encrypt", "wrapKey"], false),
+        ] as [([String]?, Bool)])
+    func `a public key for agreement fits if its operations do not say otherwise`(
+        operations: [String]?, fits: Bool
+    ) throws {
+        for name in ["P-256", "X25519"] {
+            var key = try JWETests.key(name).publicKey
+            key.keyOps = operations
+            #expect(key.fits(.ecdhES) == fits)
+        }
+    }
+
     @Test func `a key for one algorithm decrypts only that one (RFC 8725 §3.1)`() throws {
         let jwk = try jwk(["alg": "ECDH-ES+A256KW"])
         let key = try RecipientKey(jwk: jwk)

@@ -52,8 +52,6 @@ extension AuthState {
         environment.logger.info("session: the provider's keys or algorithms for ID tokens have changed")
         var client = record.client
         client.provider = new
-        let keys = new[.keys] == old[.keys] ? verifier.keys?.entry : nil
-        verifier = JWTVerifier(client: client, environment: environment, keys: keys)
         take(.changed(client))
         return true
     }

@@ -47,6 +47,7 @@ struct CompletionPageTests {
     @Test func `the page contains its icon, so that no browser asks for one`() throws {
         for (page, mark, color) in [
             (CompletionPage.signedIn(), "M7 12.5", "%231a7f45"), (.failed(), "M12 7v6", "%23b54708"),
+            (CompletionPages().foreignRedirect, "M12 7v6", "%23b54708"),
         ] {
             let shown = response(page)
             let icon = try #require(shown.body.firstMatch(of: /<link rel="icon" href="([^"]*)">/)?.1)

@@ -156,6 +156,18 @@ struct RedirectFlowTests {
         #expect(try await listener.get(other).status == 303)
     }
 
+    /// The provider and the browser's history learn the redirect URI and the address of the page.
+    @Test func `no address contains the secret of another one`() async throws {
+        let listener = try LoopbackRedirectListener(addsRandomComponent: true)
+        let links = (0..<2).map { _ in listener.oneTimeURL(redirectingTo: "https://provider.example") }
+        async let query = listener.redirect(state: "s1")
+        let path = try #require(listener.path(of: listener.redirectURI))
+        let page = try await listener.get(path + "?state=s1")["location"]
+        _ = try await query
+        let secrets = try (links + [listener.redirectURI, #require(page)]).map { $0.split(separator: "/").last }
+        #expect(Set(secrets).count == 4, "\(secrets)")
+    }
+
     @Test func `the matcher gets the query as the browser sent it`() async throws {
         let waiting = Task { try await listener.redirect { $0.hasPrefix("state=s1") ? $0 : nil } }
         let query = "state=s1&code=%zz%00+%C3%BC&&a&=b&state=s1?;'"

@@ -37,4 +37,15 @@ struct RedirectResponseTests {
         #expect(page["content-security-policy"]?.contains("style-src 'sha256-\(hash)'") == true)
         #expect(!page.body.contains("style=") && !page.body.contains("<script"))
     }
+
+    @Test(arguments: [
+        (200, "OK"), (303, "See Other"), (400, "Bad Request"), (404, "Not Found"), (405, "Method Not Allowed"),
+        (408, "Request Timeout"), (410, "Gone"), (411, "Length Required"), (413, "Content Too Large"),
+        (414, "URI Too Long"), (415, "Unsupported Media Type"), (421, "Misdirected Request"),
+        (431, "Request Header Fields Too Large"), (503, "Service Unavailable"), (505, "HTTP Version Not Supported"),
+    ])
+    func `the status line has the phrase of RFC 9110 or RFC 6585`(status: Int, phrase: String) {
+        let line = RedirectResponse(status: status).bytes.prefix { $0 != UInt8(ascii: "\r") }
+        #expect(String(decoding: line, as: UTF8.self) == "HTTP/1.1 \(status) \(phrase)")
+    }
 }

@@ -34,6 +34,17 @@ struct RequestHeadTests {
         #expect(head["y"] == nil)
     }
 
+    // RFC 3986 §3.3: the path ends at the first question mark, even if nothing is before or after it.
+    @Test(arguments: [
+        ("?", "", ""), ("?/cb", "", "/cb"), ("/cb?", "/cb", ""), ("/cb??a", "/cb", "?a"), ("/cb", "/cb", ""),
+    ])
+    func `the first question mark separates the path and the query`(
+        target: String, path: String, query: String
+    ) throws {
+        let head = try head("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(head.path == path && head.query == query)
+    }
+
     @Test func `single bytes make the same head as all at once`() throws {
         let text = "GET /cb?a=1 HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n"
         var reader = RequestHeadReader(limit: 100)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AppAuth
 
-/// A connection of the listener: what is lost if it gives way to another one.
+/// The sockets of the listener: what is lost if a connection gives way to another one, and what wakes the thread.
 struct SocketConnectionTests {
     private struct Pair {
         let mine: Int32
@@ -43,5 +43,20 @@ struct SocketConnectionTests {
         let (own, foreign) = (try worths(isForeign: false), try worths(isForeign: true))
         for worths in [own, foreign] { #expect(worths == Set(worths).sorted(), "\(worths)") }
         #expect(try #require(foreign.max()) < #require(own.min()))
+    }
+
+    /// In a process without standard input.
+    @Test func `the thread is woken by descriptor 0`() async {
+        await #expect(processExitsWith: .success) {
+            let sockets = try LoopbackSockets(host: .ipv4, ports: [0], backlog: 1)
+            close(0)
+            let routes = RedirectRoutes(
+                hosts: sockets.hosts, port: sockets.port, path: "/callback", secret: "s", headLimit: 1024)
+            let server = try SocketServer(
+                routes, on: sockets.descriptors, named: "test", limits: ListenerLimits(), admit: { _ in .accepted },
+                cleanUp: {})
+            try #require(server.wakeUp == 0)
+            server.close()
+        }
     }
 }

@@ -14,6 +14,9 @@ final class WireClient: Sendable {
         guard result == 0 else { throw WireError(number: errno) }
     }
 
+    /// - Parameter descriptor: A connected socket, which the client closes.
+    init(connected descriptor: Int32) { self.descriptor = descriptor }
+
     deinit { close(descriptor) }
 
     static func connectV4(_ descriptor: Int32, _ port: UInt16) -> Int32 {

@@ -1,5 +1,6 @@
 import AppAuth
 import AppAuthProtocol
+import Glibc
 import TestFixtures
 import Testing
 
@@ -14,6 +15,17 @@ struct AppStoresTests {
     func `the folder of the user's state has one for the app`(variables: [String: String], path: String) throws {
         let store = try FileTokenStore(appID: "org.example.App") { variables[$0] }
         #expect(store.path == path)
+    }
+
+    /// In a process of its own, since all of a process has one environment.
+    @Test func `without HOME, the home folder is the one in the user database`() async {
+        await #expect(processExitsWith: .success) {
+            unsetenv("HOME")
+            let user = try #require(getpwuid(geteuid()))
+            let store = try FileTokenStore(appID: "org.example.App") { _ in nil }
+            let home = String(cString: user.pointee.pw_dir)
+            try #require(store.path == home + "/.local/state/org.example.App/session.json")
+        }
     }
 
     @Test(arguments: ["", ".", "..", "a/b", "../x", "a\0b"])

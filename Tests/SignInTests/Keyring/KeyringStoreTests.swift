@@ -55,6 +55,22 @@ struct KeyringStoreTests {
         }
     }
 
+    @Test func `if the lock of the keyring cannot be used, a sign-in is told before it begins`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                let ready = try await fixture.keyringProgram("prepare", with: bus)
+                #expect(ready["code"] == nil, "\(ready)")
+                let folder = fixture.home + "/.local/state/swift-appauth"
+                try? FileManager.default.removeItem(atPath: folder)
+                try FileManager.default.createDirectory(
+                    atPath: fixture.home + "/.local/state", withIntermediateDirectories: true)
+                try Data().write(to: URL(filePath: folder))
+                let refused = try await fixture.keyringProgram("prepare", with: bus)
+                #expect(refused["code"] == "store", "\(refused)")
+            }
+        }
+    }
+
     @Test func `a process finds a restarted keyring again`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in

@@ -87,6 +87,11 @@ struct SessionMachineTests {
             effects.count { if case .publish(.storeFailed) = $0 { true } else { false } }
         }
 
+        /// How often the machine has begun to wait for an operation.
+        func waits(of id: SessionMachine.ID) -> Int {
+            effects.count { if case .wait(id, _) = $0 { true } else { false } }
+        }
+
         var unlocked: [SessionMachine.ID] { effects.compactMap { if case .unlock(let id) = $0 { id } else { nil } } }
     }
 
@@ -253,6 +258,31 @@ struct SessionMachineTests {
         try bench.respond()
         #expect(bench.call?.isUnattended == true)
         #expect(bench.reportedFailures == failures + 1)
+    }
+
+    @Test func `a pause that ends after the lock was acquired has no effect`() throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        let waits = bench.waits(of: 1)
+        bench.take(.waited(1))
+        #expect(bench.waits(of: 1) == waits && bench.call == nil)
+    }
+
+    @Test func `a caller that waits for the lock goes on waiting after an attempt to save that nobody waits for`() throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        var need = SessionRules.TokenRequirement(began: bench.now)
+        (need.isForced, need.seen) = (true, bench.machine.record.token(for: .session))
+        bench.take(.begin(2, .token(need)))
+        try bench.respond()
+        bench.isRefusing = true
+        bench.take(.begin(3, .signOut(reason: "signed out")))
+        try bench.respond()
+        bench.take(.retry(try #require(bench.retries.last)))
+        bench.take(.waited(2))
+        let waits = bench.waits(of: 2)
+        try bench.respond()
+        #expect(bench.outcomes(of: 2).isEmpty && bench.waits(of: 2) == waits + 1)
     }
 
     /// If it is older, the store has rejected the one in memory.

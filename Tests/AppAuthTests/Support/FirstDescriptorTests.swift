@@ -1,0 +1,69 @@
+import AppAuthProtocol
+import Foundation
+import TestFixtures
+import Testing
+
+@testable import AppAuth
+
+/// A process whose standard input is closed: the next file that it opens gets the descriptor 0, which is valid.
+@Suite(.timeLimit(.minutes(2)))
+struct FirstDescriptorTests {
+    @Test func `a session file is read by it`() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try StoreFolder()
+            try await folder.store.replace(with: StoreFolder.record())
+            close(0)
+            // A reader that takes 0 for a failure would find one of these reasons.
+            for number in [ENOENT, ELOOP, EACCES, EIO] {
+                errno = number
+                try #require(try folder.store.read() != nil)
+            }
+        }
+    }
+
+    @Test func `a folder without enough room is found by it`() async {
+        await #expect(processExitsWith: .success) {
+            let root = try StoreFolder()
+            let folder = Folder(of: root.path, location: "here")
+            close(0)
+            try folder.probe(bytes: 1)
+            errno = EINVAL
+            let error = await authError { try folder.probe(bytes: Int.max) }
+            try #require(error?.message.hasPrefix("here has no room") == true, "\(String(describing: error))")
+        }
+    }
+
+    @Test func `it is kept as a spare descriptor`() async {
+        await #expect(processExitsWith: .success) {
+            close(0)
+            errno = EMFILE
+            try SpareDescriptors.keep(for: "here")
+            try #require(fcntl(0, F_GETFD) >= 0)
+            SpareDescriptors.drop()
+            try #require(fcntl(0, F_GETFD) < 0)
+        }
+    }
+
+    @Test func `the kernel is asked by it which user connects`() async {
+        await #expect(processExitsWith: .success) {
+            let sockets = try LoopbackSockets(host: .ipv4, ports: [0], backlog: 1)
+            close(0)
+            let check = try PeerCheck(.required, sockets.descriptors, in: DesktopSession(environment: [:]))
+            try #require(fcntl(0, F_GETFD) >= 0)
+            check.close()
+            try #require(fcntl(0, F_GETFD) < 0)
+        }
+    }
+
+    @Test func `a browser is accepted by it`() async {
+        await #expect(processExitsWith: .success) {
+            let listener = try LoopbackRedirectListener()
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            close(0)
+            try #require(WireClient.connectV4(descriptor, listener.port) == 0)
+            let client = WireClient(connected: descriptor)
+            client.send(request("/nothing", host: listener.authority))
+            try #require(try client.response().status == 404)
+        }
+    }
+}
