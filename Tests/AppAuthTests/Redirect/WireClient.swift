@@ -8,16 +8,23 @@ final class WireClient: Sendable {
 
     init(_ port: UInt16, v6: Bool = false) throws {
         descriptor = socket(v6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var timeout = timeval(tv_sec: 20, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        limitReads()
         let result = v6 ? Self.connectV6(descriptor, port) : Self.connectV4(descriptor, port)
         guard result == 0 else { throw WireError(number: errno) }
     }
 
     /// - Parameter descriptor: A connected socket, which the client closes.
-    init(connected descriptor: Int32) { self.descriptor = descriptor }
+    init(connected descriptor: Int32) {
+        self.descriptor = descriptor
+        limitReads()
+    }
 
     deinit { close(descriptor) }
+
+    private func limitReads() {
+        var timeout = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+    }
 
     static func connectV4(_ descriptor: Int32, _ port: UInt16) -> Int32 {
         var address = sockaddr_in()
