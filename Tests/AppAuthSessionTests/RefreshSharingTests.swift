@@ -61,18 +61,19 @@ struct RefreshSharingTests {
             }
             let first = Task(operation: isUsualFirst ? usual : other)
             try await hold.arrived()
-            // From the second one on, usual callers join without looking at the token.
-            let joined = isUsualFirst ? Task(operation: usual) : nil
-            try await waitUntil { state.waitingCount == (isUsualFirst ? 2 : 1) }
+            // After this one, usual callers join without looking at the token.
+            let joined = Task(operation: isUsualFirst ? usual : other)
+            try await waitUntil { state.waitingCount == 2 }
             let second = Task(operation: isUsualFirst ? other : usual)
-            try await waitUntil { state.waitingCount == (isUsualFirst ? 3 : 2) }
+            try await waitUntil { state.waitingCount == 3 }
             hold.release()
-            if let joined { #expect(try await joined.value == old) }
             // The first refresh fails, the second succeeds.
-            if isUsualFirst {
-                #expect(try await first.value == old)
-            } else {
-                await #expect(throws: AuthError.self) { try await first.value }
+            for task in [first, joined] {
+                if isUsualFirst {
+                    #expect(try await task.value == old)
+                } else {
+                    await #expect(throws: AuthError.self) { try await task.value }
+                }
             }
             #expect(try await second.value != old)
             #expect(world.provider.count(.token) == 3)

@@ -268,7 +268,8 @@ struct SessionMachineTests {
         #expect(bench.waits(of: 1) == waits && bench.call == nil)
     }
 
-    @Test func `a caller that waits for the lock goes on waiting after a failed attempt that nobody waits for`() throws {
+    @Test func `a caller that waits for the lock goes on waiting after a failed attempt that nobody waits for`() throws
+    {
         var bench = Bench(try record("old"))
         try bench.send(1)
         var need = SessionRules.TokenRequirement(began: bench.now)
