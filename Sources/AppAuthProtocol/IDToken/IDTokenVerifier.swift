@@ -33,7 +33,7 @@ public struct IDTokenVerifier: Sendable {
         public var nonce: Secret?
         /// The `max_age` that was sent.
         public var maxAge: Int?
-        /// The `acr_values` that were sent.
+        /// The values of which `acr` must be one, if the token has it (RFC 9470 §4). `acr_values` alone is a preference.
         public var acrValues: [String] = []
         /// The `acr` values that were requested as essential (Core §5.5.1.1).
         public var essentialACRValues: [String]?
@@ -58,7 +58,7 @@ public struct IDTokenVerifier: Sendable {
         public init(request: AuthorizationRequest) {
             nonce = request.nonce
             maxAge = request.options.maxAge
-            acrValues = request.options.acrValues
+            if request.options.enforcesACRValues { acrValues = request.options.acrValues }
             let acr = request.options.claims?["id_token"]?["acr"]
             if acr?["essential"]?.bool == true {
                 essentialACRValues = acr?["values"]?.strings ?? acr?["value"]?.string.map { [$0] } ?? []
@@ -184,8 +184,8 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Step 12: an acr that was requested as essential must be present. One requested by acr_values is voluntary
-    // (Core §3.1.2.1) and may be missing, but must not differ.
+    // Step 12, Core §5.5.1.1: an acr that was requested as essential must be present. One requested by acr_values is
+    // voluntary (Core §3.1.2.1): it may be missing, and must be right only if the app requires that (RFC 9470).
     private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {
