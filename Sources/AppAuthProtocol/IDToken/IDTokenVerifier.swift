@@ -11,20 +11,14 @@ internal import JOSE
 /// let idToken = try verifier.verify(token, keys: keys, expecting: .init(nonce: nonce))
 /// ```
 public struct IDTokenVerifier: Sendable {
-    /// The client that the token must be for, and the provider that must have issued it.
-    public let client: Client
-    /// How far the two clocks may differ. 60 seconds by default.
-    public var leeway: Duration = .seconds(60)
-    /// The maximum age of a token that was just received, by its `iat`. A day by default.
-    public var maximumAge: Duration = .seconds(86_400)
-    /// Further audiences that are accepted (Core §3.1.3.7 step 3). None by default.
-    public var trustedAudiences: Set<String> = []
+    /// The client that the token must be for, with its ``Client/idTokenRules``, and the provider that must have issued it.
+    public var client: Client
     /// Returns the current time.
     public var now: @Sendable () -> Timestamp = { .current }
     /// The provider's clock, from the response with the token or another response of the provider.
     package var serverClock: ServerClock?
 
-    /// Creates a verifier with the default limits.
+    /// Creates a verifier.
     public init(client: Client) { self.client = client }
 
     /// The values, other than the client, that a token is checked against.
@@ -128,9 +122,10 @@ public struct IDTokenVerifier: Sendable {
     /// Steps 2, 3, 9 and 10. A token that declares another type (at+jwt, logout+jwt) is not an ID token.
     func commonChecks(_ expected: Expectations) -> ClaimsVerifier {
         var verifier = ClaimsVerifier(client: client, refusal: Self.refusal)
-        (verifier.type, verifier.trustedAudiences) = (.generic, trustedAudiences)
+        let rules = client.idTokenRules
+        (verifier.type, verifier.trustedAudiences) = (.generic, rules.trustedAudiences)
         (verifier.exp, verifier.iat, verifier.nbf) = (.required, .required, .optional)
-        (verifier.leeway, verifier.maximumAge) = (leeway, maximumAge)
+        (verifier.leeway, verifier.maximumAge) = (rules.leeway, rules.maximumAge)
         if expected.previous != nil {
             verifier.issuerRemedy = ". If the provider has changed its issuer, sign in again with the new one"
         }
@@ -247,7 +242,8 @@ public struct IDTokenVerifier: Sendable {
         guard let maxAge = expected.maxAge, expected.previous == nil else { return }
         guard let found else { throw Self.refusal("expected 'auth_time', since 'max_age' was sent, found none") }
         let age = now.timeIntervalSince1970 - found
-        guard age >= -leeway.seconds, age <= Double(maxAge) + leeway.seconds else {
+        let leeway = common.leeway.seconds
+        guard age >= -leeway, age <= Double(maxAge) + leeway else {
             throw Self.refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
         }
     }

@@ -91,7 +91,7 @@ struct IDTokenRequestTests {
 
     @Test func `step 3: a trusted audience is compared by its code points`() throws {
         var verifier = try Signer.verifier()
-        verifier.trustedAudiences = ["\u{E9}"]
+        verifier.client.idTokenRules.trustedAudiences = ["\u{E9}"]
         func verify(_ audience: JSON) throws -> IDToken {
             let token = try signer.token { ($0["aud"], $0["azp"]) = (["s6BhdRkqt3", audience], "s6BhdRkqt3") }
             return try verifier.verify(token, keys: signer.keys, expecting: .usual)
