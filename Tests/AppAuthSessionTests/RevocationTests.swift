@@ -50,6 +50,20 @@ struct RevocationTests {
         }
     }
 
+    @Test func `an endpoint that cannot be looked up is reported for each token`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.namesRevocationInOAuthMetadataOnly = true
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.unavailable(retryAfter: 1), at: .oauthMetadata, times: nil)
+            let revocations = try await state.signOut()
+            #expect(revocations.map(\.token) == ["refresh_token", "access_token"])
+            #expect(revocations.allSatisfy { $0.error?.stage == .discovery })
+            #expect(world.provider.count(.revocation) == 0)
+            #expect(await !state.isAuthorized)
+        }
+    }
+
     @Test func `without an endpoint nothing is revoked`() async throws {
         try await World.run { world in
             for location in [Endpoint.openIDConfiguration, .oauthMetadata] {

@@ -26,23 +26,34 @@ package struct RevocationEndpoint: Sendable {
 
     package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
 
-    /// Revokes the tokens one after the other. Does nothing if the provider has no revocation endpoint.
+    /// Revokes the tokens. Does nothing if the provider has no revocation endpoint. If that cannot be looked up, each
+    /// result has the error.
     package func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
-        guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
+        guard !tokens.isEmpty else { return [] }
+        let url: SecureURL?
+        do { url = try await revocationEndpoint() } catch {
+            return tokens.map { TokenRevocation(token: $0.name, error: Self.authError(error, .notSent)) }
+        }
+        guard let url else { return [] }
+        return await revoke(tokens, at: url)
+    }
+
+    /// Several providers list their revocation endpoint only in the RFC 8414 document.
+    private func revocationEndpoint() async throws -> SecureURL? {
+        var client = client
+        let discovery = Discovery(environment: environment)
+        client.provider = try await discovery.complete(client.provider, with: .revocation)
+        return client[.revocation]
+    }
+
+    /// Revokes the tokens one after the other.
+    private func revoke(_ tokens: [RevocableToken], at url: SecureURL) async -> [TokenRevocation] {
         var revocations: [TokenRevocation] = []
         for token in tokens {
             let error = await revoke(token.value, token.name, url)
             revocations.append(TokenRevocation(token: token.name, error: error))
         }
         return revocations
-    }
-
-    /// Several providers list their revocation endpoint only in the RFC 8414 document.
-    private func revocationEndpoint() async -> SecureURL? {
-        var client = client
-        let discovery = Discovery(environment: environment)
-        if let found = try? await discovery.complete(client.provider, with: .revocation) { client.provider = found }
-        return client[.revocation]
     }
 
     private func revoke(_ token: Secret, _ hint: String, _ url: SecureURL) async -> AuthError? {
@@ -57,11 +68,14 @@ package struct RevocationEndpoint: Sendable {
                 throw response.oauthError(from: url, stage: .revocation)
             }
             return nil
-        } catch let error as AuthError {
+        } catch {
+            let error = Self.authError(error, .perhapsProcessed)
             environment.logger.notice("revocation: \(hint): \(error)")
             return error
-        } catch {
-            return AuthError(.transport, .revocation, "the revocation was cancelled", outcome: .perhapsProcessed)
         }
+    }
+
+    private static func authError(_ error: any Error, _ outcome: AuthError.Outcome) -> AuthError {
+        error as? AuthError ?? AuthError(.transport, .revocation, "the revocation was cancelled", outcome: outcome)
     }
 }
