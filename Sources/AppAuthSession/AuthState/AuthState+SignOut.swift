@@ -53,7 +53,8 @@ extension AuthState {
         return revocations
     }
 
-    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
+    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then all access
+    /// tokens at the same time, also those for other scopes and resources.
     ///
     /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
     ///
