@@ -28,6 +28,18 @@ struct ResumeTests {
         }
     }
 
+    @Test func `the rules for ID tokens that the app has now replace the stored ones`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            _ = try await world.signIn(store: store)
+            var signIn = try signIn(world)
+            signIn.idTokenRules.trustedAudiences = ["project"]
+            let state = try #require(try await signIn.restore(store: store))
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await store.record?.client.idTokenRules == signIn.idTokenRules)
+        }
+    }
+
     @Test func `a session that has ended means a new sign-in`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -28,6 +28,28 @@ struct RevocationTests {
         }
     }
 
+    // RFC 7009 §2.1
+    @Test func `access tokens for other scopes are revoked too, all at the same time`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let other = try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID]))
+            let record = await state.record
+            let first = world.provider.hold(.revocation)
+            async let revoking = state.revokeTokens()
+            try await first.arrived()
+            let others = world.provider.hold(.revocation)
+            first.release()
+            try await others.arrived(2)
+            others.release()
+            let revocations = await revoking
+            #expect(revocations.map(\.token) == ["refresh_token", "access_token", "access_token"])
+            #expect(revocations.allSatisfy { $0.error == nil })
+            let sent = world.provider.log(.revocation).compactMap { $0.form["token"] }
+            let tokens = [record.refreshToken, record.accessToken?.value, other.value].compactMap { $0?.reveal() }
+            #expect(sent.first == tokens.first && Set(sent) == Set(tokens) && sent.count == 3)
+        }
+    }
+
     @Test func `a client with a secret authenticates as at the token endpoint (RFC 7009 §2.1)`() async throws {
         try await World.run { world in
             let secret = try #require(RegisteredClient.demoConfidential.secret)
@@ -47,6 +69,20 @@ struct RevocationTests {
             #expect(await state.revokeTokens().map(\.error) == [nil, nil])
             #expect(world.provider.count(.oauthMetadata) == 1)
             #expect(world.provider.count(.revocation) == 2)
+        }
+    }
+
+    @Test func `an endpoint that cannot be looked up is reported for each token`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.namesRevocationInOAuthMetadataOnly = true
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.unavailable(retryAfter: 1), at: .oauthMetadata, times: nil)
+            let revocations = try await state.signOut()
+            #expect(revocations.map(\.token) == ["refresh_token", "access_token"])
+            #expect(revocations.allSatisfy { $0.error?.stage == .discovery })
+            #expect(world.provider.count(.revocation) == 0)
+            #expect(await !state.isAuthorized)
         }
     }
 

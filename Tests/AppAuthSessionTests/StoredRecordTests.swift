@@ -124,6 +124,15 @@ struct StoredRecordTests {
         #expect(read.client.authentication == authentication)
     }
 
+    @Test func `the rules for ID tokens are kept, and default rules are not stored`() throws {
+        var record = try record()
+        #expect(!String(decoding: try record.encoded(), as: UTF8.self).contains("idTokenRules"))
+        record.client.idTokenRules.trustedAudiences = ["b", "a"]
+        record.client.idTokenRules.leeway = .seconds(5)
+        record.client.idTokenRules.maximumAge = .milliseconds(1500)
+        #expect(try reread(record) == record)
+    }
+
     @Test func `numbers of the metadata keep their text, dates their fractions`() throws {
         let record = try record(expiresAt: Date(timeIntervalSince1970: 1_750_003_600.5))
         let read = try reread(record)

@@ -25,6 +25,8 @@ public struct DeviceSignIn: Sendable {
     public var clientSecret: Secret?
     /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
+    /// What is accepted in ID tokens. It is stored with the session.
+    public var idTokenRules = IDTokenRules()
     /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
     /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
@@ -109,7 +111,7 @@ public struct DeviceSignIn: Sendable {
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }
         let known = try authentication ?? bySecret ?? registration?.authentication()
         var client = Client(id: clientID, authentication: known ?? .none, provider: found, dpop: dpop)
-        client.registration = registration
+        (client.registration, client.idTokenRules) = (registration, idTokenRules)
         return client
     }
 }

@@ -27,6 +27,8 @@ public struct SignIn: Sendable {
     public var dpop: DPoPAlgorithm?
     /// Whether tokens are bound to the client certificate that the transport presents (RFC 8705 §3).
     public var bindsTokensToCertificate = false
+    /// What is accepted in ID tokens. It is stored with the session.
+    public var idTokenRules = IDTokenRules()
     /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
     /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
@@ -262,7 +264,7 @@ public struct SignIn: Sendable {
         var client = Client(
             id: clientID, authentication: known ?? .none, provider: provider, dpop: dpop,
             bindsTokensToCertificate: bindsTokensToCertificate)
-        client.registration = registration
+        (client.registration, client.idTokenRules) = (registration, idTokenRules)
         return client
     }
 

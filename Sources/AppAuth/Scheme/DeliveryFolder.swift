@@ -41,8 +41,11 @@ package struct DeliveryFolder: Sendable {
 
     // MARK: locks
 
+    /// How long to wait for a lock: longer than a run of xdg-mime that times out.
+    var lockTimeout: Duration = .seconds(30)
+
     /// The lock that a byte of the lock file represents.
-    enum Purpose: off_t {
+    enum Purpose: Int {
         /// Guards the sockets and the desktop entry. It is held for milliseconds.
         case entry = 0
         /// Guards a run of xdg-mime, since two concurrent runs would interfere.
@@ -52,25 +55,51 @@ package struct DeliveryFolder: Sendable {
     /// A held lock. Release it exactly once; if the process ends, the kernel releases it.
     struct Held: Sendable {
         fileprivate let descriptor: Int32
+        fileprivate let purpose: Purpose
 
-        func release() { close(descriptor) }
+        func release() {
+            LockHolder.note(false, at: purpose.rawValue, in: descriptor)
+            close(descriptor)
+        }
     }
 
-    /// Waits for a lock and blocks the calling thread.
-    func hold(_ purpose: Purpose) throws -> Held {
+    /// Waits for a lock and blocks the calling thread. The wait has a limit, since the holder may be stopped.
+    ///
+    /// - Parameter commitment: Ends the wait if the caller has left; made when the lock is held.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable``, which names the holder; `CancellationError`.
+    func hold(_ purpose: Purpose, _ commitment: Commitment = Commitment()) throws -> Held {
         try make()
         let descriptor = open("\(path)/\(stem).lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Self.refusal("\(path) cannot be locked: \(SystemError.text(errno))") }
-        let error = shims_lock_byte(descriptor, purpose.rawValue)
-        guard error == 0 else {
+        do {
+            let isFree = try commitment.wait(within: lockTimeout) {
+                let error = shims_try_lock_byte(descriptor, off_t(purpose.rawValue))
+                if [EAGAIN, EACCES].contains(error) { return false }
+                guard error == 0 else { throw Self.refusal("\(path) cannot be locked: \(SystemError.text(error))") }
+                return true
+            }
+            guard isFree else { throw busy(LockHolder.description(at: purpose.rawValue, in: descriptor)) }
+            try commitment.make()
+        } catch {
             close(descriptor)
-            throw Self.refusal("\(path) cannot be locked: \(SystemError.text(error))")
+            throw error
         }
-        return Held(descriptor: descriptor)
+        LockHolder.note(true, at: purpose.rawValue, in: descriptor)
+        return Held(descriptor: descriptor, purpose: purpose)
     }
 
-    func locked<Result>(_ purpose: Purpose, _ body: () throws -> Result) throws -> Result {
-        let held = try hold(purpose)
+    private func busy(_ holder: String?) -> AuthError {
+        var error = Self.refusal(
+            "\(path) could not be locked within \(Int(lockTimeout.seconds.rounded(.up))) s: \(holder ?? "another process") "
+                + "holds its lock. If that process is suspended, for example with Ctrl-Z, continue it or end it")
+        error.isTemporary = true
+        return error
+    }
+
+    func locked<Result>(
+        _ purpose: Purpose, _ commitment: Commitment = Commitment(), _ body: () throws -> Result
+    ) throws -> Result {
+        let held = try hold(purpose, commitment)
         defer { held.release() }
         return try body()
     }

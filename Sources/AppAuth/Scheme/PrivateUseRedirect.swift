@@ -94,14 +94,16 @@ public struct PrivateUseRedirect: Sendable, Hashable {
 
     /// Makes the app the permanent handler of its scheme, regardless of ``installation``.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` if xdg-mime or a writable folder is missing; `.listener` if an entry of
-    ///   this name does not belong to the library.
+    /// - Throws: ``AuthError`` `.unavailable` if xdg-mime or a writable folder is missing, or if another process
+    ///   holds the lock of the scheme for 30 seconds; `.listener` if an entry of this name does not belong to the
+    ///   library; `CancellationError`.
     public func install() async throws { try await install(in: DesktopFolders.current()) }
 
     package func install(in folders: DesktopFolders) async throws {
         let registration = SchemeRegistration(uri.scheme, folders)
-        try await onThread(named: "appauth-scheme", for: .redirect) {
-            try registration.folder.locked(.entry) { try registration.write(self, isTemporary: false) }
+        let commitment = Commitment()
+        try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
+            try registration.folder.locked(.entry, commitment) { try registration.write(self, isTemporary: false) }
         }
         try await registration.makeDefault()
         await registration.updateCache()
@@ -109,13 +111,15 @@ public struct PrivateUseRedirect: Sendable, Hashable {
 
     /// Reverts ``install()``: removes the desktop entry and restores the previous default handler.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` if a file cannot be changed.
+    /// - Throws: ``AuthError`` `.unavailable` if a file cannot be changed, or if another process holds the lock of the
+    ///   scheme for 30 seconds; `CancellationError`.
     public func uninstall() async throws { try await uninstall(from: DesktopFolders.current()) }
 
     package func uninstall(from folders: DesktopFolders) async throws {
         let registration = SchemeRegistration(uri.scheme, folders)
-        try await onThread(named: "appauth-scheme", for: .redirect) {
-            try registration.folder.locked(.entry) { try registration.remove(ifTemporary: false) }
+        let commitment = Commitment()
+        try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
+            try registration.folder.locked(.entry, commitment) { try registration.remove(ifTemporary: false) }
         }
         await registration.updateCache()
     }

@@ -28,7 +28,8 @@ public final class PrivateUseRedirectListener: Sendable {
     ///
     /// The remains of a process that has died are removed or reused.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` if `$XDG_RUNTIME_DIR` or xdg-mime is missing or a file cannot be written;
+    /// - Throws: ``AuthError`` `.unavailable` if `$XDG_RUNTIME_DIR` or xdg-mime is missing, a file cannot be written, or
+    ///   another process holds the lock of the scheme for 30 seconds;
     ///   `.listener` if the socket cannot be made, or an entry of that name does not belong to the library;
     ///   `CancellationError`. Nothing is left behind then.
     public convenience init(_ redirect: PrivateUseRedirect) async throws {
@@ -40,8 +41,9 @@ public final class PrivateUseRedirectListener: Sendable {
     ) async throws {
         redirectURI = redirect.redirectURI
         let registration = SchemeRegistration(redirect.uri.scheme, folders)
-        let socket = try await onThread(named: "appauth-scheme", for: .redirect) {
-            try Self.listen(redirect, registration, backlog: limits.backlog)
+        let commitment = Commitment()
+        let socket = try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
+            try Self.listen(redirect, registration, backlog: limits.backlog, commitment)
         }
         server = try SocketServer(
             DeliveryRules(uri: redirect.uri), on: [socket.descriptor], named: "redirect-scheme", limits: limits,
@@ -59,9 +61,9 @@ public final class PrivateUseRedirectListener: Sendable {
 
     /// Creates the socket before the entry, so that an entry always has a waiting process.
     private static func listen(
-        _ redirect: PrivateUseRedirect, _ registration: SchemeRegistration, backlog: Int32
+        _ redirect: PrivateUseRedirect, _ registration: SchemeRegistration, backlog: Int32, _ commitment: Commitment
     ) throws -> (path: String, descriptor: Int32) {
-        try registration.folder.locked(.entry) {
+        try registration.folder.locked(.entry, commitment) {
             _ = try registration.folder.sweep()
             let socket = try registration.folder.bind(backlog: backlog)
             guard redirect.installation != .byPackage else { return socket }

@@ -45,7 +45,10 @@ package struct SchemeRegistration: Sendable {
     /// Makes the entry the default with xdg-mime, unless it already is.
     func makeDefault() async throws {
         if isOurs(try handlers) { return }
-        let held = try await onThread(named: "appauth-scheme", for: .redirect) { try folder.hold(.xdgMIME) }
+        let commitment = Commitment()
+        let held = try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
+            try folder.hold(.xdgMIME, commitment)
+        }
         defer { held.release() }
         if isOurs(try handlers) { return }
         // Run it through env, so that it writes where we read even if a variable holds a relative path.

@@ -3,11 +3,14 @@ internal import AppAuthProtocol
 
 /// Runs blocking work, such as disk access or a lock, on a thread of its own, so that it does not block a thread that
 /// other tasks need.
+///
+/// - Parameter commitment: The commitment that `work` makes. Until then, a cancelled caller returns. Without one, the
+///   caller waits for the end of the work.
 func onThread<Value: Sendable>(
-    named name: String, for stage: AuthError.Stage, of location: String? = nil,
+    named name: String, for stage: AuthError.Stage, of location: String? = nil, _ commitment: Commitment? = nil,
     _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
-    try await reply(mayLeave: { false }) { reply in
+    try await reply(mayLeave: { commitment?.abandon() ?? false }) { reply in
         try SystemThread(named: name, for: stage, of: location) { reply.give(Result(catching: work)) }.detach()
     }
 }

@@ -1,4 +1,5 @@
 internal import AppAuthConcurrency
+internal import Glibc
 
 /// A flag that decides between work and its caller: the caller leaves, or the work commits to its change.
 final class Commitment: Sendable {
@@ -28,5 +29,22 @@ final class Commitment: Sendable {
             if state == .open { state = .abandoned }
             return state == .abandoned
         }
+    }
+
+    /// Polls until a condition holds, and blocks the calling thread.
+    ///
+    /// - Returns: Whether it holds; false if the limit has passed.
+    /// - Throws: `CancellationError` if the caller has left.
+    func wait(within limit: Duration, until isMet: () throws -> Bool) throws -> Bool {
+        // The time that the machine is asleep does not count, since the holder of a lock cannot proceed either.
+        let end = SuspendingClock.now + limit
+        var pause: useconds_t = 500
+        while try !isMet() {
+            try check()
+            guard SuspendingClock.now < end else { return false }
+            usleep(pause)
+            pause = min(2 * pause, 10_000)
+        }
+        return true
     }
 }

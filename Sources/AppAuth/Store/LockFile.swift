@@ -53,15 +53,7 @@ struct LockFile: Sendable {
     /// - Throws: ``AuthError`` with ``StoreProblem/busy``, which names the holder; `CancellationError`.
     func sessionLock(within limit: Duration, _ commitment: Commitment) throws -> RefreshLock {
         let file = try OpenLock(.session, of: self)
-        // The time that the machine is asleep does not count, since the holder cannot proceed either.
-        let end = SuspendingClock.now + limit
-        var pause: useconds_t = 500
-        while try !file.tryLock() {
-            try commitment.check()
-            guard SuspendingClock.now < end else { throw busy(file.holder, limit) }
-            usleep(pause)
-            pause = min(2 * pause, 10_000)
-        }
+        guard try commitment.wait(within: limit, until: file.tryLock) else { throw busy(file.holder, limit) }
         return RefreshLock { file.release() }
     }
 

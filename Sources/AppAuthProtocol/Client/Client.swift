@@ -16,6 +16,8 @@ public struct Client: Sendable, Hashable {
     /// in ``registration`` counts, or else those that the provider lists. For tokens that do not come from the token
     /// endpoint, an HMAC (`HS256`) is accepted only if it is named here or registered.
     public let idTokenSignedResponseAlgorithm: String?
+    /// What is accepted in ID tokens.
+    public var idTokenRules = IDTokenRules()
     /// The provider's registration of the client, if ``ClientRegistrationRequest`` registered it.
     public package(set) var registration: ClientRegistration?
 

@@ -18,6 +18,7 @@ extension Client {
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
         json["idTokenSignedResponseAlgorithm"] = idTokenSignedResponseAlgorithm.map(JSON.string)
+        if idTokenRules != IDTokenRules() { json["idTokenRules"] = idTokenRules.stored }
         return .object(json)
     }
 
@@ -39,6 +40,21 @@ extension Client {
             },
             bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false,
             idTokenSignedResponseAlgorithm: try json.optional("idTokenSignedResponseAlgorithm") { try $0.string($1) })
+        idTokenRules = try json.optional("idTokenRules") { try IDTokenRules(stored: $0.object($1)) } ?? IDTokenRules()
+    }
+}
+
+extension IDTokenRules {
+    fileprivate var stored: JSON {
+        [
+            "trustedAudiences": .array(trustedAudiences.sorted().map(JSON.string)), "leeway": JSON(storing: leeway),
+            "maximumAge": JSON(storing: maximumAge),
+        ]
+    }
+
+    fileprivate init(stored json: StoredObject) throws {
+        trustedAudiences = Set(try json.strings("trustedAudiences"))
+        (leeway, maximumAge) = (try json.duration("leeway"), try json.duration("maximumAge"))
     }
 }
 

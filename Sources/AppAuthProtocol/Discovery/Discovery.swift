@@ -62,14 +62,17 @@ public final class Discovery: Sendable {
     /// Adds an endpoint that some providers list only in their RFC 8414 document.
     ///
     /// If the endpoint is missing, fetches `/.well-known/oauth-authorization-server` before the issuer's path and after
-    /// it. The document counts only if it names the same issuer.
+    /// it. The document counts only if it names the same issuer. Nothing is fetched for metadata that the app has put
+    /// together.
     ///
     /// - Returns: The metadata with the endpoint; unchanged if no such document has it.
-    /// - Throws: `CancellationError`.
+    /// - Throws: ``AuthError`` if a document could not be fetched, so that it is unknown whether the provider has the
+    ///   endpoint; `CancellationError`.
     public func complete(
         _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint
     ) async throws -> ProviderMetadata {
-        guard metadata[endpoint] == nil else { return metadata }
+        guard metadata[endpoint] == nil, metadata.isDiscovered else { return metadata }
+        var failure: AuthError?
         for url in metadata.issuer.authorizationServerMetadataURLs {
             do {
                 let completed = metadata.completed(
@@ -77,8 +80,10 @@ public final class Discovery: Sendable {
                 if completed[endpoint] != nil { return completed }
             } catch let error as AuthError {
                 environment.logger.info("discovery: no second document: \(error)")
+                if error.leavesDocumentUnknown { failure = error }
             }
         }
+        if let failure { throw failure }
         return metadata
     }
 
@@ -119,6 +124,9 @@ public final class Discovery: Sendable {
 }
 
 extension AuthError {
+    /// Whether the server did not say if it has the document.
+    fileprivate var leavesDocumentUnknown: Bool { isTemporary || [.transport, .timeout].contains(code) }
+
     fileprivate var isMissingDocument: Bool {
         code == .invalidResponse && httpStatus.map { (400..<500).contains($0) && $0 != 429 } == true
     }

@@ -11,20 +11,14 @@ internal import JOSE
 /// let idToken = try verifier.verify(token, keys: keys, expecting: .init(nonce: nonce))
 /// ```
 public struct IDTokenVerifier: Sendable {
-    /// The client that the token must be for, and the provider that must have issued it.
-    public let client: Client
-    /// How far the two clocks may differ. 60 seconds by default.
-    public var leeway: Duration = .seconds(60)
-    /// The maximum age of a token that was just received, by its `iat`. A day by default.
-    public var maximumAge: Duration = .seconds(86_400)
-    /// Further audiences that are accepted (Core §3.1.3.7 step 3). None by default.
-    public var trustedAudiences: Set<String> = []
+    /// The client that the token must be for, with its ``Client/idTokenRules``, and the provider that must have issued it.
+    public var client: Client
     /// Returns the current time.
     public var now: @Sendable () -> Timestamp = { .current }
     /// The provider's clock, from the response with the token or another response of the provider.
     package var serverClock: ServerClock?
 
-    /// Creates a verifier with the default limits.
+    /// Creates a verifier.
     public init(client: Client) { self.client = client }
 
     /// The values, other than the client, that a token is checked against.
@@ -33,7 +27,7 @@ public struct IDTokenVerifier: Sendable {
         public var nonce: Secret?
         /// The `max_age` that was sent.
         public var maxAge: Int?
-        /// The `acr_values` that were sent.
+        /// The values of which `acr` must be one, if the token has it (RFC 9470 §4). `acr_values` alone is a preference.
         public var acrValues: [String] = []
         /// The `acr` values that were requested as essential (Core §5.5.1.1).
         public var essentialACRValues: [String]?
@@ -58,7 +52,7 @@ public struct IDTokenVerifier: Sendable {
         public init(request: AuthorizationRequest) {
             nonce = request.nonce
             maxAge = request.options.maxAge
-            acrValues = request.options.acrValues
+            if request.options.enforcesACRValues { acrValues = request.options.acrValues }
             let acr = request.options.claims?["id_token"]?["acr"]
             if acr?["essential"]?.bool == true {
                 essentialACRValues = acr?["values"]?.strings ?? acr?["value"]?.string.map { [$0] } ?? []
@@ -128,9 +122,10 @@ public struct IDTokenVerifier: Sendable {
     /// Steps 2, 3, 9 and 10. A token that declares another type (at+jwt, logout+jwt) is not an ID token.
     func commonChecks(_ expected: Expectations) -> ClaimsVerifier {
         var verifier = ClaimsVerifier(client: client, refusal: Self.refusal)
-        (verifier.type, verifier.trustedAudiences) = (.generic, trustedAudiences)
+        let rules = client.idTokenRules
+        (verifier.type, verifier.trustedAudiences) = (.generic, rules.trustedAudiences)
         (verifier.exp, verifier.iat, verifier.nbf) = (.required, .required, .optional)
-        (verifier.leeway, verifier.maximumAge) = (leeway, maximumAge)
+        (verifier.leeway, verifier.maximumAge) = (rules.leeway, rules.maximumAge)
         if expected.previous != nil {
             verifier.issuerRemedy = ". If the provider has changed its issuer, sign in again with the new one"
         }
@@ -184,8 +179,8 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Step 12: an acr that was requested as essential must be present. One requested by acr_values is voluntary
-    // (Core §3.1.2.1) and may be missing, but must not differ.
+    // Step 12, Core §5.5.1.1: an acr that was requested as essential must be present. One requested by acr_values is
+    // voluntary (Core §3.1.2.1): it may be missing, and must be right only if the app requires that (RFC 9470).
     private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {
@@ -247,7 +242,8 @@ public struct IDTokenVerifier: Sendable {
         guard let maxAge = expected.maxAge, expected.previous == nil else { return }
         guard let found else { throw Self.refusal("expected 'auth_time', since 'max_age' was sent, found none") }
         let age = now.timeIntervalSince1970 - found
-        guard age >= -leeway.seconds, age <= Double(maxAge) + leeway.seconds else {
+        let leeway = common.leeway.seconds
+        guard age >= -leeway, age <= Double(maxAge) + leeway else {
             throw Self.refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
         }
     }

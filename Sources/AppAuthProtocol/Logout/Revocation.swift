@@ -12,9 +12,11 @@ public struct TokenRevocation: Sendable {
 }
 
 /// A token that can be revoked, with its type by RFC 7009 §2.1.
-package struct RevocableToken {
+package struct RevocableToken: Sendable {
     package let name: String
     package let value: Secret
+
+    fileprivate var isRefreshToken: Bool { name == "refresh_token" }
 
     package init(name: String, value: Secret) { (self.name, self.value) = (name, value) }
 }
@@ -26,23 +28,38 @@ package struct RevocationEndpoint: Sendable {
 
     package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
 
-    /// Revokes the tokens one after the other. Does nothing if the provider has no revocation endpoint.
+    /// Revokes the tokens. Does nothing if the provider has no revocation endpoint. If that cannot be looked up, each
+    /// result has the error.
     package func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
-        guard !tokens.isEmpty, let url = await revocationEndpoint() else { return [] }
-        var revocations: [TokenRevocation] = []
-        for token in tokens {
-            let error = await revoke(token.value, token.name, url)
-            revocations.append(TokenRevocation(token: token.name, error: error))
+        guard !tokens.isEmpty else { return [] }
+        let url: SecureURL?
+        do { url = try await revocationEndpoint() } catch {
+            return tokens.map { TokenRevocation(token: $0.name, error: Self.authError(error, .notSent)) }
         }
-        return revocations
+        guard let url else { return [] }
+        // The refresh token first: most providers then end the access tokens too.
+        let (refreshTokens, others) = (tokens.filter(\.isRefreshToken), tokens.filter { !$0.isRefreshToken })
+        return await revoke(refreshTokens, at: url) + revoke(others, at: url)
     }
 
     /// Several providers list their revocation endpoint only in the RFC 8414 document.
-    private func revocationEndpoint() async -> SecureURL? {
+    private func revocationEndpoint() async throws -> SecureURL? {
         var client = client
         let discovery = Discovery(environment: environment)
-        if let found = try? await discovery.complete(client.provider, with: .revocation) { client.provider = found }
+        client.provider = try await discovery.complete(client.provider, with: .revocation)
         return client[.revocation]
+    }
+
+    /// Revokes the tokens at the same time, so that many take no longer than one.
+    private func revoke(_ tokens: [RevocableToken], at url: SecureURL) async -> [TokenRevocation] {
+        await withTaskGroup { group in
+            for (index, token) in tokens.enumerated() {
+                group.addTask { (index, await revoke(token.value, token.name, url)) }
+            }
+            var errors = [AuthError?](repeating: nil, count: tokens.count)
+            for await (index, error) in group { errors[index] = error }
+            return zip(tokens, errors).map { TokenRevocation(token: $0.name, error: $1) }
+        }
     }
 
     private func revoke(_ token: Secret, _ hint: String, _ url: SecureURL) async -> AuthError? {
@@ -57,11 +74,14 @@ package struct RevocationEndpoint: Sendable {
                 throw response.oauthError(from: url, stage: .revocation)
             }
             return nil
-        } catch let error as AuthError {
+        } catch {
+            let error = Self.authError(error, .perhapsProcessed)
             environment.logger.notice("revocation: \(hint): \(error)")
             return error
-        } catch {
-            return AuthError(.transport, .revocation, "the revocation was cancelled", outcome: .perhapsProcessed)
         }
+    }
+
+    private static func authError(_ error: any Error, _ outcome: AuthError.Outcome) -> AuthError {
+        error as? AuthError ?? AuthError(.transport, .revocation, "the revocation was cancelled", outcome: outcome)
     }
 }

@@ -40,8 +40,9 @@ extension AuthState {
     /// newer session in the store stays. The session in the browser stays too: `SignOut` in AppAuth ends it.
     ///
     /// - Parameter revokingTokens: Whether to revoke the tokens. If false, nothing is sent unless a refresh is running.
-    /// - Returns: One entry for each token that was to be revoked, with the error if its revocation failed; none if the
-    ///   provider has no revocation endpoint, or if another sign-in has replaced the session in the store.
+    /// - Returns: One entry for each token that was to be revoked, with the error if its revocation failed or if the
+    ///   endpoint could not be looked up; none if the provider has no revocation endpoint, or if another sign-in has
+    ///   replaced the session in the store.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed; `CancellationError`
     ///   if the task was cancelled and, within two seconds, the store has not removed the session or the provider has not
     ///   responded to a revocation. In both cases the session in memory has ended.
@@ -52,7 +53,8 @@ extension AuthState {
         return revocations
     }
 
-    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then the access token.
+    /// Tells the provider that the tokens will not be used again (RFC 7009): the refresh token, then all access
+    /// tokens at the same time, also those for other scopes and resources.
     ///
     /// The session here stays as it is; ``forget()`` ends it. Nothing is thrown: a sign-out goes on even if this fails.
     ///

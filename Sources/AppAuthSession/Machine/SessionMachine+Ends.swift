@@ -118,7 +118,7 @@ extension SessionMachine {
     /// Returns the tokens to revoke: those that arrived after the end of the session, and, if the app has revoked the
     /// session's tokens, those that a sign-out has removed and that arrived after that revocation.
     mutating func tokensToRevoke(after decision: SessionRules.Decision) -> [RevocableToken] {
-        let orphans = decision.orphan.map { RevocableToken.tokens($0.refreshToken, $0.accessToken) } ?? []
+        let orphans = decision.orphan.map { RevocableToken.tokens($0.refreshToken, [$0.accessToken]) } ?? []
         return orphans + (decision.removed.map { rest(of: $0) } ?? [])
     }
 

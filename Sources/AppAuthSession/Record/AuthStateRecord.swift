@@ -347,15 +347,15 @@ extension AuthError {
 }
 
 extension RevocableToken {
-    /// Returns a refresh token and an access token, in the order in which they are revoked.
-    static func tokens(_ refreshToken: Secret?, _ accessToken: Secret?) -> [RevocableToken] {
-        [
-            refreshToken.map { RevocableToken(name: "refresh_token", value: $0) },
-            accessToken.map { RevocableToken(name: "access_token", value: $0) },
-        ].compactMap(\.self)
+    /// Returns a refresh token and access tokens.
+    static func tokens(_ refreshToken: Secret?, _ accessTokens: [Secret]) -> [RevocableToken] {
+        (refreshToken.map { [RevocableToken(name: "refresh_token", value: $0)] } ?? [])
+            + accessTokens.map { RevocableToken(name: "access_token", value: $0) }
     }
 }
 
 extension AuthStateRecord {
-    var revocable: [RevocableToken] { RevocableToken.tokens(refreshToken, accessToken?.value) }
+    /// All tokens, the session's own first. RFC 7009 §2.1: the revocation of the refresh token may leave the access tokens
+    /// valid.
+    var revocable: [RevocableToken] { RevocableToken.tokens(refreshToken, accessTokens.map(\.value)) }
 }

@@ -126,7 +126,10 @@ struct Logout: Command {
     private static func sayWhatStaysValid(
         _ record: AuthStateRecord, _ revocations: [TokenRevocation], _ console: Console
     ) {
-        func isRevoked(_ name: String) -> Bool { revocations.contains { $0.token == name && $0.error == nil } }
+        // The session's own access token is the first.
+        func isRevoked(_ name: String) -> Bool {
+            revocations.first { $0.token == name }.map { $0.error == nil } ?? false
+        }
         if record.hasRefreshToken, !isRevoked("refresh_token") {
             console.note("the refresh token stays valid until it expires at the provider, since it was not revoked")
         }

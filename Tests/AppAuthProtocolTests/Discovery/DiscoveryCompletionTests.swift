@@ -37,8 +37,7 @@ struct DiscoveryCompletionTests {
     @Test(arguments: [
         Fault.editDocument { $0["issuer"] = "https://evil.example" },
         .editDocument { $0["token_endpoint"] = "http://evil.example" },
-        .editDocument { $0["revocation_endpoint"] = nil }, .status(.notFound), .unavailable(retryAfter: 1), .htmlPage,
-        .reset(),
+        .editDocument { $0["revocation_endpoint"] = nil }, .status(.notFound), .htmlPage,
     ])
     func `a second document that cannot be used changes nothing`(fault: Fault) async throws {
         try await World.run(split) { world in
@@ -46,6 +45,27 @@ struct DiscoveryCompletionTests {
             let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
             world.provider.fault(fault, at: .oauthMetadata, times: nil)
             #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+        }
+    }
+
+    @Test(arguments: [Fault.unavailable(retryAfter: 1), .tooManyRequests(retryAfter: 1), .reset()])
+    func `a second document that cannot be fetched leaves the endpoint unknown`(fault: Fault) async throws {
+        try await World.run(split) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
+            world.provider.fault(fault, at: .oauthMetadata, times: nil)
+            let error = await authError { _ = try await discovery.complete(metadata, with: .revocation) }
+            #expect(error?.stage == .discovery)
+        }
+    }
+
+    @Test func `nothing is fetched for metadata of the app's own`() async throws {
+        try await World.run(split) { world in
+            let discovery = Discovery(environment: world.environment)
+            let metadata = try ProviderMetadata(
+                issuer: Issuer(world.provider.issuer), endpoints: [.token: world.provider.url(.token)])
+            #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+            #expect(world.provider.log.isEmpty)
         }
     }
 

@@ -60,7 +60,7 @@ struct HostileTokenTests {
         let text = JSON.object(claims).serialized().dropLast() + #","\#(name)":\#(pair.text)}"#
         let error = TestFixtures.refusal {
             var verifier = try Signer.verifier()
-            verifier.leeway = .seconds(120)
+            verifier.client.idTokenRules.leeway = .seconds(120)
             return try verifier.verify(token(payload: Array(text.utf8)), keys: signer.keys, expecting: .usual)
         }
         #expect((error == nil) == pair.isTaken, "\(error?.message ?? "")")

@@ -112,18 +112,18 @@ struct IDTokenClaimsTests {
     }
 
     private func expectSuccess(
-        configure: (inout IDTokenVerifier) -> Void = { _ in }, edit: (inout JSON.Object) -> Void
+        configure: (inout IDTokenRules) -> Void = { _ in }, edit: (inout JSON.Object) -> Void
     ) throws {
         var verifier = try Signer.verifier()
-        configure(&verifier)
+        configure(&verifier.client.idTokenRules)
         _ = try verifier.verify(signer.token(edit), keys: signer.keys, expecting: .usual)
     }
 
     private func expectRefusal(
-        _ what: String, configure: (inout IDTokenVerifier) -> Void = { _ in }, edit: (inout JSON.Object) -> Void
+        _ what: String, configure: (inout IDTokenRules) -> Void = { _ in }, edit: (inout JSON.Object) -> Void
     ) throws {
         var verifier = try Signer.verifier()
-        configure(&verifier)
+        configure(&verifier.client.idTokenRules)
         let token = try signer.token(edit)
         let error = try #require(refusal { try verifier.verify(token, keys: signer.keys, expecting: .usual) })
         #expect(error.code == .invalidIDToken)

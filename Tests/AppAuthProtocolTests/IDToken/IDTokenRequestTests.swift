@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import Foundation
+import HTTPTypes
 import JOSE
 import TestFixtures
 import Testing
@@ -21,7 +22,25 @@ struct IDTokenRequestTests {
         try expectSuccess(.init(nonce: nil)) { $0["nonce"] = nil }
     }
 
-    @Test func `step 12: an acr that was asked for by preference may be missing, but not another`() throws {
+    // Core §3.1.2.1: acr_values requests a voluntary claim. RFC 9470: a step-up requires it.
+    @Test(arguments: [(false, []), (true, ["urn:a", "urn:b"])])
+    func `acr_values are enforced only for a step-up`(isStepUp: Bool, expected: [String]) throws {
+        var options = AuthorizationRequest.Options()
+        if isStepUp {
+            let field = #"Bearer error="insufficient_user_authentication", acr_values="urn:a urn:b""#
+            let response = HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field])
+            options.meet(try #require(TransportResponse(response, body: []).stepUpChallenge))
+        } else {
+            options.acrValues = ["urn:a", "urn:b"]
+        }
+        let provider = try ProviderMetadata(issuer: "https://h", endpoints: [.authorization: "https://h/a"])
+        let request = try AuthorizationRequest(
+            client: Client(id: "a", provider: provider), redirectURI: "http://127.0.0.1:1/c", options: options)
+        #expect(request.url.contains("acr_values=urn%3Aa"))
+        #expect(IDTokenVerifier.Expectations(request: request).acrValues == expected)
+    }
+
+    @Test func `step 12: an acr that a step-up asked for may be missing, but not another`() throws {
         var expected = IDTokenVerifier.Expectations.usual
         expected.acrValues = ["urn:a", "urn:b"]
         try expectSuccess(expected)
@@ -72,7 +91,7 @@ struct IDTokenRequestTests {
 
     @Test func `step 3: a trusted audience is compared by its code points`() throws {
         var verifier = try Signer.verifier()
-        verifier.trustedAudiences = ["\u{E9}"]
+        verifier.client.idTokenRules.trustedAudiences = ["\u{E9}"]
         func verify(_ audience: JSON) throws -> IDToken {
             let token = try signer.token { ($0["aud"], $0["azp"]) = (["s6BhdRkqt3", audience], "s6BhdRkqt3") }
             return try verifier.verify(token, keys: signer.keys, expecting: .usual)

@@ -99,9 +99,9 @@ struct IDTokenTimesTests {
 
     private func time(_ offset: Int) -> JSON { .number(.init(Int(Signer.now.timeIntervalSince1970) + offset)) }
 
-    private func verify(_ token: Secret, _ configure: (inout IDTokenVerifier) -> Void = { _ in }) throws -> IDToken {
+    private func verify(_ token: Secret, _ configure: (inout IDTokenRules) -> Void = { _ in }) throws -> IDToken {
         var verifier = try Signer.verifier()
-        configure(&verifier)
+        configure(&verifier.client.idTokenRules)
         return try verifier.verify(token, keys: signer.keys, expecting: .usual)
     }
 

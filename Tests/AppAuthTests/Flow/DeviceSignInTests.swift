@@ -33,6 +33,25 @@ struct DeviceSignInTests {
         }
     }
 
+    // Core §3.1.3.7 step 3
+    @Test func `trusted audiences hold for the sign-in, and for a refresh in another process`() async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            for pause in 1...2 { fixture.plan(duringPause: pause) { try await $0.decide() } }
+            world.provider.fault(
+                .editIDToken { ($0.claims["aud"], $0.claims["azp"]) = (["demo", "project"], "demo") }, at: .token,
+                times: nil)
+            var signIn = try fixture.signIn()
+            let refused = await authError { _ = try await signIn.run(store: store) }
+            #expect(refused?.code == .invalidIDToken)
+            signIn.idTokenRules.trustedAudiences = ["project"]
+            _ = try await signIn.run(store: store)
+            let other = try #require(try await AuthState(restoring: store, environment: world.environment))
+            _ = try await other.freshAccessToken(forceRefresh: true)
+            #expect(await other.record.idToken?.audience == ["demo", "project"])
+        }
+    }
+
     @Test func `each step is reported`() async throws {
         try await World.run { world in
             let fixture = DeviceFixture(world)

@@ -29,7 +29,7 @@ final class DesktopFixture: Sendable {
     var entry: String? { Self.text(entryPath) }
     var list: String? { Self.text(listPath) }
 
-    /// The sockets that there are; the lock, which is empty and stays, is none.
+    /// The sockets that there are; the lock, which stays, is none.
     var sockets: [String] {
         let folder = folders.runtime + "/appauth"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

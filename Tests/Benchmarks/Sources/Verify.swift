@@ -60,7 +60,7 @@ private struct Sample {
             issuer: Issuer(issuer), endpoints: [:],
             more: ["id_token_signing_alg_values_supported": [.string(algorithm)]])
         var verifier = IDTokenVerifier(client: Client(id: clientID, provider: provider))
-        verifier.trustedAudiences = Set(audience)
+        verifier.client.idTokenRules.trustedAudiences = Set(audience)
         let issued = payloads.compactMap { $0["iat"]?.double }
         let expiry = payloads.compactMap { $0["exp"]?.double }.min()
         let now = Date().timeIntervalSince1970
@@ -68,7 +68,7 @@ private struct Sample {
             throw Failure("expected tokens with 'iat' and 'exp'")
         }
         if expiry <= now { verifier.now = { Timestamp(wall: Date(timeIntervalSince1970: newest)) } }
-        verifier.maximumAge = .seconds(max(now - oldest, 0) + 86_400)
+        verifier.client.idTokenRules.maximumAge = .seconds(max(now - oldest, 0) + 86_400)
         return verifier
     }
 }

@@ -50,7 +50,7 @@ extension Client {
             id: id, authentication: authentication, provider: provider, dpop: dpop,
             bindsTokensToCertificate: bindsTokensToCertificate,
             idTokenSignedResponseAlgorithm: idTokenSignedResponseAlgorithm)
-        client.registration = registration
+        (client.registration, client.idTokenRules) = (registration, idTokenRules)
         return client
     }
 
@@ -60,6 +60,9 @@ extension Client {
     /// stored them. The revision decides which is later, not a clock, which can be set back.
     package func unless(registeredLater stored: Client) -> Client {
         guard let theirs = stored.registration, stored.id.isExactly(id) else { return self }
+        // The rules are the app's choice, and not part of the registration.
+        var stored = stored
+        stored.idTokenRules = idTokenRules
         if let ours = registration { return theirs.revision > ours.revision ? stored : self }
         // If the app created the client anew, without the registration, the session's registration is kept. Its
         // authentication is kept too, unless the app names another.

@@ -1,0 +1,19 @@
+/// What an app accepts in ID tokens. The defaults are strict: change them only where a provider requires it.
+///
+/// They are stored with the session, so that a refresh in another process verifies in the same way.
+///
+/// ```swift
+/// signIn.idTokenRules.trustedAudiences = ["PROJECT ID"]
+/// ```
+public struct IDTokenRules: Sendable, Hashable {
+    /// The audiences that are accepted besides the client (Core §3.1.3.7 step 3). None by default.
+    public var trustedAudiences: Set<String> = []
+    /// How far the two clocks may differ. 60 seconds by default.
+    public var leeway: Duration = .seconds(60)
+    /// The maximum age of a token that was just received, by its `iat`. A day by default. (The maximum age of the user's
+    /// sign-in is ``AuthorizationRequest/Options/maxAge``.)
+    public var maximumAge: Duration = .seconds(86_400)
+
+    /// Creates the default rules.
+    public init() {}
+}
