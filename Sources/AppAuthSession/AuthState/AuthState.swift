@@ -152,8 +152,7 @@ public actor AuthState {
         (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
         switch cache.find(for: &need) {
         case .ready(let token): return token
-        case .toJoin(let run): return try await run.value()
-        case .toBegin(let flight):
+        case .refresh(let flight):
             return try await flight.run { [need] in
                 guard case .token(let token) = try await self.perform(.token(need)) else { throw CancellationError() }
                 return token

@@ -12,8 +12,9 @@ final class TokenCache: Sendable {
         var isOpen = true
         /// The refresh for callers with the default requirement: nearly all.
         let usual = Flight()
-        /// Whether one of those callers has found the current token too old.
-        var isStale = false
+        /// Whether one of those callers has found the current token too old. Until the session changes, the others need not
+        /// look at it.
+        var isKnownToBeOld = false
         var others: [SessionRules.TokenRequirement.Kind: Flight] = [:]
         /// Tokens that resource servers have rejected, even if they have not expired.
         var refused: Set<Issue> = []
@@ -50,7 +51,7 @@ final class TokenCache: Sendable {
     /// confirmed the session, or no longer has it.
     func show(_ record: AuthStateRecord, isOpen: Bool) {
         state.withLock { state in
-            (state.record, state.isOpen, state.isStale) = (record, isOpen, false)
+            (state.record, state.isOpen, state.isKnownToBeOld) = (record, isOpen, false)
             // A later sign-in has its own key. An ended session has none, and its last requests may need the old one.
             if let key = record.proofKey, key != state.proof?.key {
                 state.proof = DPoP(key: key)
@@ -65,20 +66,18 @@ final class TokenCache: Sendable {
     func refuse(_ token: AccessToken) {
         state.withLock { state in
             state.refused.insert(Issue(token))
-            state.isStale = false
+            state.isKnownToBeOld = false
         }
     }
 
     /// The default refresh in progress, if a caller can only join it. Thousands of callers may come while it runs, so
     /// neither the clock nor the token is read.
-    var toJoin: Flight.Run? { state.withLock { $0.isStale ? $0.usual.running : nil } }
+    var toJoin: Flight.Run? { state.withLock { $0.isKnownToBeOld ? $0.usual.running : nil } }
 
     enum Found {
         case ready(AccessToken)
-        /// A refresh is in progress.
-        case toJoin(Flight.Run)
-        /// No refresh is in progress: the flight in which to begin one.
-        case toBegin(Flight)
+        /// Where to begin a refresh, or to join the one in progress.
+        case refresh(Flight)
     }
 
     /// Returns the current token if the caller accepts it, and otherwise how to get a better one. Sets `need.seen`.
@@ -89,14 +88,9 @@ final class TokenCache: Sendable {
                 if state.refused.contains(Issue(seen)) { need.isForced = true }
                 if state.isOpen, need.accepts(seen, at: need.began) { return .ready(seen) }
             }
-            let flight: Flight
-            if need.isUsual {
-                state.isStale = true
-                flight = state.usual
-            } else {
-                flight = state.other(for: need.kind)
-            }
-            return flight.running.map(Found.toJoin) ?? .toBegin(flight)
+            guard need.isUsual else { return .refresh(state.other(for: need.kind)) }
+            state.isKnownToBeOld = true
+            return .refresh(state.usual)
         }
     }
 

@@ -21,7 +21,7 @@ extension SessionMachine {
             case .waitForLock, .send, .decideAgain, .done:
                 .failure(SessionRules.signInRequired("it changed during the refresh"))
             }
-        let tokens = tokensToRevoke(after: decision)
+        let tokens = decision.orphan?.revocable ?? []
         effects += tokens.isEmpty ? [.finish(id, result)] : [.revoke(tokens), .finishAfterRevocations(id, result)]
     }
 
@@ -83,7 +83,7 @@ extension SessionMachine {
         if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
             effects.append(.unlock(lock))
         }
-        setUnsaved(.signedOut, known: known, at: nil, lock: nil)
+        setUnsaved(.signedOut, known: known, lock: nil)
     }
 
     /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.
@@ -115,16 +115,11 @@ extension SessionMachine {
         }
     }
 
-    /// Returns the tokens to revoke: those that arrived after the end of the session, and, if the app has revoked the
-    /// session's tokens, those that a sign-out has removed and that arrived after that revocation.
-    mutating func tokensToRevoke(after decision: SessionRules.Decision) -> [RevocableToken] {
-        let orphans = decision.orphan.map { RevocableToken.tokens($0.refreshToken, [$0.accessToken]) } ?? []
-        return orphans + (decision.removed.map { rest(of: $0) } ?? [])
-    }
-
-    mutating func rest(of removed: AuthStateRecord) -> [RevocableToken] {
+    /// Returns the tokens of a session that has ended which the app has not revoked, if it has revoked the session's
+    /// tokens. They count as revoked from now on.
+    mutating func unrevokedTokens(of ended: AuthStateRecord) -> [RevocableToken] {
         guard !revoked.isEmpty else { return [] }
-        let tokens = removed.revocable.filter { !revoked.contains($0.value) }
+        let tokens = ended.revocable.filter { !revoked.contains($0.value) }
         revoked.formUnion(tokens.map(\.value))
         return tokens
     }

@@ -3,27 +3,21 @@ internal import AppAuthProtocol
 /// The phases of an operation, from a caller's request to its token.
 extension SessionMachine {
     mutating func begin(_ id: ID, _ purpose: Purpose) {
-        var operation = Operation(id: id, purpose: purpose, phase: .reading, timeLeft: patience.limit)
+        let phase: Phase =
+            switch purpose {
+            case .signOut, .save: .awaitingSave
+            case .token, .read, .registration: .reading
+            }
+        operations[id] = Operation(id: id, purpose: purpose, phase: phase, timeLeft: patience.limit)
         switch purpose {
-        case .token:
-            operations[id] = operation
-            // Not every store can provide the lock: first read without it what another process may have stored.
-            read(id)
-        case .read(let isUnattended):
-            operations[id] = operation
-            calls.append(Call(operation: id, work: .load, isUnattended: isUnattended))
-        case .registration:
-            operations[id] = operation
-            enterQueue(id)
+        // Not every store can provide the lock: first read without it what another process may have stored.
+        case .token: read(id)
+        case .read(let isUnattended): calls.append(Call(operation: id, work: .load, isUnattended: isUnattended))
+        case .registration: enterQueue(id)
         case .signOut(let reason):
-            operation.phase = .awaitingSave
-            operations[id] = operation
             signOut(because: reason)
             save(for: id)
-        case .save:
-            operation.phase = .awaitingSave
-            operations[id] = operation
-            proceed(id)
+        case .save: proceed(id)
         }
     }
 
@@ -31,10 +25,10 @@ extension SessionMachine {
     /// work under the lock go on too.
     mutating func leave(_ id: ID) {
         guard let operation = operations[id] else { return }
-        if case .token = operation.purpose { return }
-        if case .working = operation.phase { return }
-        if case .storing = operation.phase { return }
-        finish(id, .failure(CancellationError()))
+        switch (operation.purpose, operation.phase) {
+        case (.token, _), (_, .working), (_, .storing): break
+        default: finish(id, .failure(CancellationError()))
+        }
     }
 
     // MARK: - Reading
@@ -228,21 +222,21 @@ extension SessionMachine {
     mutating func notUpdated(_ id: ID, _ call: Call, _ error: any Error) {
         guard let operation = operations[id], case .update(let event, _) = call.work, let known = call.knownAtCall
         else { return }
-        switch operation.phase {
+        switch (operation.purpose, operation.phase) {
         // The write after the verification includes the refresh token.
-        case .storingRefreshToken(let attempt, let response): verify(id, attempt, response)
-        case .storing(let inMemory?):
+        case (_, .storingRefreshToken(let attempt, let response)): verify(id, attempt, response)
+        case (_, .storing(let inMemory?)):
             if let error = error as? AuthError { publish(.storeFailed(error)) }
             conclude(id, unlessSignedOut(inMemory, event, known))
-        case .storing where event.isRegistration:
+        case (.registration, .storing):
             // An unsaved sign-out removes the registration too.
             if unsaved == nil {
-                setUnsaved(event, known: known, at: nil, lock: id)
+                setUnsaved(event, known: known, lock: id)
                 retryLater()
                 if let error = error as? AuthError { publish(.storeFailed(error)) }
             }
             finish(id, .failure(error), keepsLock: true)
-        case .storing: rejected(id, event, known, error)
+        case (_, .storing): rejected(id, event, known, error)
         default: fail(id, error)
         }
     }

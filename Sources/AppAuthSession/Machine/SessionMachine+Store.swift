@@ -16,7 +16,7 @@ extension SessionMachine {
                 work = .update(event, known: known, at: time)
             case .save:
                 guard let unsaved else {
-                    savesEnded { machine, id in machine.proceed(id) }
+                    savesEnded { $0.proceed($1) }
                     continue
                 }
                 (call.knownAtCall, call.unsaved) = (unsaved.known, unsaved)
@@ -55,7 +55,7 @@ extension SessionMachine {
         var adopted = stored
         adopted.change(record.client.unless(registeredLater: stored.client))
         record = adopted
-        if unsaved == nil { situation = adopted.end == nil ? .stored : .ended }
+        if unsaved == nil { situation = .stored }
         if let end = adopted.end, wasAuthorized { publish(.ended(end)) }
     }
 

@@ -4,38 +4,38 @@ internal import AppAuthProtocol
 extension SessionMachine {
     // MARK: - Rejected results
 
-    /// Handles a result that the store has rejected. What matters is what would be lost with it.
+    /// Handles a result that the store has rejected. What matters is what would be lost if it were dropped.
     mutating func rejected(
         _ id: ID, _ event: SessionRules.Event, _ known: SessionRules.Knowledge, _ error: any Error
     ) {
-        var memory: AuthStateRecord? = record
-        let decision = rules(event, &memory, knownNow, now, nil)
-        guard let memory else { return conclude(id, decision) }
-        switch SessionRules.loss(of: decision, from: record, to: memory, known) {
-        case .nothing: if decision.isToDecideAgain { mark(id) } else { conclude(id, decision) }
-        case .end:
+        // The decision if the store had the session in memory.
+        var copy: AuthStateRecord? = record
+        let decision = rules(event, &copy, knownNow, now, nil)
+        // The result is void: memory has a later sign-in or refresh token, or the session was signed out.
+        if decision.isToDecideAgain { return mark(id) }
+        guard let after = copy, record.end == nil else { return conclude(id, decision) }
+        if after.end != nil {
             // The session in memory goes on: the same user may have signed in again, and only the store knows.
-            setUnsaved(event, known: known, at: now, lock: id)
-            failToSave(id, error)
-        case .onlyPause:
-            // Without the record, other processes only ask the server earlier.
-            record = memory
-            conclude(id, decision)
-        case .onlyAccessToken where decision.isHandOut:
+            setUnsaved(event, known: known, lock: id)
+            return failToSave(id, error)
+        }
+        record = after
+        let hasRefreshToken = known.wasStored && known.record.refreshToken == after.refreshToken
+        // The store lacks only the record of a failure: the next refresh does not pause.
+        if hasRefreshToken, !decision.isRenewal { return conclude(id, decision) }
+        if hasRefreshToken, decision.isHandOut {
             // New tokens can be fetched again, so the caller gets this one even if the second write fails.
-            record = memory
             operations[id]?.phase = .storing(inMemory: decision)
             operations[id]?.mayLoseRefreshToken = false
             calls.append(Call(operation: id, work: .update(event, at: now), knownAtCall: known))
-        case .refreshToken, .onlyAccessToken:
-            // No process may send the old refresh token, so the lock is kept, too.
-            record = memory
-            setUnsaved(event, known: known, at: now, lock: id)
-            // Do not report a new refresh token before the store has it.
-            guard case .fail = decision.action, !decision.isRenewal else { return failToSave(id, error) }
-            retryLater()
-            conclude(id, decision)
+            return
         }
+        // No process may send the old refresh token, so the lock is kept, too.
+        setUnsaved(event, known: known, lock: id)
+        // Do not report a new refresh token before the store has it.
+        guard case .fail = decision.action, !decision.isRenewal else { return failToSave(id, error) }
+        retryLater()
+        conclude(id, decision)
     }
 
     private mutating func failToSave(_ id: ID, _ error: any Error) {
@@ -44,11 +44,9 @@ extension SessionMachine {
         fail(id, error)
     }
 
-    mutating func setUnsaved(
-        _ event: SessionRules.Event, known: SessionRules.Knowledge, at time: Timestamp?, lock: ID?
-    ) {
+    mutating func setUnsaved(_ event: SessionRules.Event, known: SessionRules.Knowledge, lock: ID?) {
         unsavedNumber += 1
-        situation = .unsaved(Unsaved(number: unsavedNumber, event: event, known: known, time: time, lock: lock))
+        situation = .unsaved(Unsaved(number: unsavedNumber, event: event, known: known, time: now, lock: lock))
     }
 
     // MARK: - The next attempt
@@ -74,16 +72,17 @@ extension SessionMachine {
         if let stored { adopt(stored) }
         var decision = decision
         if case .signedOut = mine.event {} else { decision = unlessSignedOut(decision, mine.event, mine.known) }
-        // The session may have been signed out meanwhile.
-        if unsaved?.number == mine.number { situation = record.end == nil ? .stored : .ended }
+        if unsaved?.number == mine.number { situation = .stored }
         if let lock = mine.lock { effects.append(.unlock(lock)) }
         report(decision)
-        var tokens = tokensToRevoke(after: decision)
-        // A sign-out also revokes the tokens that only memory had, unless another sign-in has replaced the session;
-        // ``SessionRules`` gives the reason.
-        if case .signedOut = mine.event, !decision.isReplaced { tokens += rest(of: mine.known.record) }
+        var tokens = decision.orphan?.revocable ?? []
+        // A sign-out also revokes the tokens that only the store or only memory had, unless another sign-in has replaced
+        // the session; ``SessionRules`` gives the reason.
+        if case .signedOut = mine.event, stored == nil || stored?.id == mine.known.record.id {
+            for ended in [decision.removed, mine.known.record] { if let ended { tokens += unrevokedTokens(of: ended) } }
+        }
         if !tokens.isEmpty { effects.append(.revoke(tokens)) }
-        savesEnded { machine, id in machine.proceed(id) }
+        savesEnded { $0.proceed($1) }
         if unsaved == nil { retryPause = nil }
     }
 

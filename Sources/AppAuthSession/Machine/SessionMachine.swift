@@ -19,14 +19,12 @@ package struct SessionMachine {
     package enum Situation {
         /// The session has never been stored.
         case new
-        /// The store had this session at the last read or write.
+        /// The store has the latest change, as far as this process knows. The session may have ended.
         case stored
         /// The store has not accepted the latest change yet. The refresh lock, if any, stays with that change.
         case unsaved(Unsaved)
         /// The store no longer has the session, or has another one. The session may come back later.
         case missing
-        /// The session has ended, and the store has accepted the latest change.
-        case ended
     }
 
     /// A change that the store has not accepted yet. If it has a lock, no process may send the refresh token that the store
@@ -36,8 +34,8 @@ package struct SessionMachine {
         let number: Int
         let event: SessionRules.Event
         let known: SessionRules.Knowledge
-        /// The time of the change, if pauses must begin there.
-        let time: Timestamp?
+        /// The time of the change. Pauses begin there.
+        let time: Timestamp
         /// The operation whose lock is kept until the change is stored; nil for a sign-out, which needs none.
         let lock: ID?
     }
@@ -177,7 +175,7 @@ package struct SessionMachine {
         rules: @escaping Rules = { SessionRules.apply($0, to: &$1, known: $2, at: $3, occurredAt: $4) }
     ) {
         (self.record, self.location, self.patience, self.now, self.rules) = (record, location, patience, now, rules)
-        situation = wasStored ? (record.end == nil ? .stored : .ended) : .new
+        situation = wasStored ? .stored : .new
     }
 
     /// Takes one input.
@@ -211,7 +209,7 @@ package struct SessionMachine {
         switch situation {
         case .new: false
         case .unsaved(let unsaved): unsaved.known.wasStored
-        case .stored, .missing, .ended: true
+        case .stored, .missing: true
         }
     }
 
@@ -232,7 +230,7 @@ package struct SessionMachine {
     /// Whether tokens may be handed out without reading the store: nothing is unsaved, and the session is not missing.
     package var isOpen: Bool {
         switch situation {
-        case .new, .stored, .ended: true
+        case .new, .stored: true
         case .unsaved, .missing: false
         }
     }

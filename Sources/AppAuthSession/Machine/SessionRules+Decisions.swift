@@ -14,8 +14,8 @@ extension SessionRules {
     ) -> Decision {
         if case .signedOut = event {
             var decision = Decision(.done)
-            decision.isReplaced = stored.map { $0.id != known.record.id } ?? false
-            if !decision.isReplaced {
+            // Another sign-in that has replaced the session stays.
+            if stored?.id == known.record.id {
                 (decision.removed, stored) = (stored, AuthStateRecord.signedOut(stored, at: now.wall))
             }
             return decision

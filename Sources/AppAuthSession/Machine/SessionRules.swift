@@ -130,8 +130,6 @@ package enum SessionRules {
         package var orphan: TokenResponse?
         /// The session that a sign-out has removed from the store.
         package var removed: AuthStateRecord?
-        /// Whether a sign-out has found a newer sign-in in the store, which stays.
-        package var isReplaced = false
 
         package init(_ action: Action, _ change: SessionChange? = nil) {
             (self.action, self.change) = (action, change)
@@ -149,8 +147,6 @@ package enum SessionRules {
 }
 
 extension SessionRules.Event {
-    var isRegistration: Bool { if case .registered = self { true } else { false } }
-
     /// The attempt whose result is known.
     package var attempt: SessionRules.Attempt? {
         switch self {

@@ -359,3 +359,7 @@ extension AuthStateRecord {
     /// valid.
     var revocable: [RevocableToken] { RevocableToken.tokens(refreshToken, accessTokens.map(\.value)) }
 }
+
+extension TokenResponse {
+    var revocable: [RevocableToken] { RevocableToken.tokens(refreshToken, [accessToken]) }
+}

@@ -16,6 +16,20 @@ extension AuthState {
         try await send(request, stage: .resource)
     }
 
+    /// Sends a GET with a valid access token; see ``send(_:)``.
+    ///
+    /// ```swift
+    /// let user = try await state.get("https://api.example/me").decoded(as: User.self)
+    /// ```
+    public nonisolated func get(_ url: String) async throws -> TransportResponse {
+        try await send(TransportRequest(.get, url))
+    }
+
+    /// Sends a POST with a valid access token and a JSON body; see ``send(_:)``.
+    public nonisolated func post(_ url: String, json body: some Encodable) async throws -> TransportResponse {
+        try await send(TransportRequest(.post, url, .json(encoding: body)))
+    }
+
     /// Sends a request with another token of this session: an exchanged one, or one for other parameters. A token that
     /// is bound to the session's key is valid only with the key's proof (RFC 9449 §7.1).
     ///
@@ -35,33 +49,26 @@ extension AuthState {
     nonisolated func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
         // Before a refresh.
         try request.refuseUnsafeURL(stage)
-        return try await sendChecked(stage: stage) { _ in request }
+        return try await send(stage: stage) { _ in request }
     }
 
     /// Sends a request that depends on the token; otherwise as ``send(_:)``.
     package nonisolated func send(
         stage: AuthError.Stage = .resource, _ request: @Sendable (AccessToken) throws -> TransportRequest
     ) async throws -> TransportResponse {
-        try await sendChecked(stage: stage) { token in
+        func attempt(with token: AccessToken) async throws -> TransportResponse {
             let request = try request(token)
             try request.refuseUnsafeURL(stage)
-            return request
+            return try await send(request, with: token, stage: stage)
         }
-    }
-
-    /// Sends a request whose URL was checked.
-    private nonisolated func sendChecked(
-        stage: AuthError.Stage, _ request: @Sendable (AccessToken) throws -> TransportRequest
-    ) async throws -> TransportResponse {
         let token = try await freshAccessToken()
-        let response = try await send(request(token), with: token, stage: stage)
+        let response = try await attempt(with: token)
         guard environment.dialect.refusesToken(response) else { return response }
         // Another caller may have received the same response and refreshed already.
         let record = await record
         guard record.accessToken?.value != token.value || record.renewsItself else { return response }
         reject(token)
-        let fresh = try await freshAccessToken()
-        return try await send(request(fresh), with: fresh, stage: stage)
+        return try await attempt(with: freshAccessToken())
     }
 
     private nonisolated func send(

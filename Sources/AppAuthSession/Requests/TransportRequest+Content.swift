@@ -40,3 +40,19 @@ extension TransportRequest {
         self.init(head, body: content?.bytes)
     }
 }
+
+extension TransportResponse {
+    /// Decodes the JSON body of a successful response.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the status is not 2xx or the body cannot be
+    ///   decoded; ``AuthError/httpStatus`` has the status.
+    public func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+        func failure(_ message: String) -> AuthError {
+            AuthError(.invalidResponse, .resource, message, httpStatus: status.code)
+        }
+        guard status.kind == .successful else {
+            throw failure("expected a successful status of the resource server, found \(status.code)")
+        }
+        return try Value.decoded(from: body) { failure("the response of the resource server: \($0)") }
+    }
+}

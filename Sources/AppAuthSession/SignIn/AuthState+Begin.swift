@@ -18,7 +18,7 @@ extension AuthState {
         with tokens: TokenResponse, of client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
     ) async throws -> AuthState {
-        var unused = RevocableToken.tokens(tokens.refreshToken, [tokens.accessToken])
+        var unused = tokens.revocable
         var failed: AuthStateRecord?
         do {
             let record = try await verified()

@@ -36,21 +36,16 @@ public final class RefreshQueue: Sendable {
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func enter(_ id: Int, _ continuation: LockedContinuation<RefreshLock>) {
-        enum Step { case cancel, wait, lend }
-        let step: Step = state.withLock { state in
-            if state.cancelled.remove(id) != nil { return .cancel }
-            guard state.isLent else {
-                state.isLent = true
-                return .lend
+        let result: Result<RefreshLock, any Error>? = state.withLock { state in
+            if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+            if state.isLent {
+                state.waiting.append((id, continuation))
+                return nil
             }
-            state.waiting.append((id, continuation))
-            return .wait
+            state.isLent = true
+            return .success(lock())
         }
-        switch step {
-        case .cancel: continuation.resume(throwing: CancellationError())
-        case .wait: break
-        case .lend: continuation.resume(returning: lock())
-        }
+        if let result { continuation.resume(with: result) }
     }
 
     private func lock() -> RefreshLock { RefreshLock { [self] in lendNext() } }
