@@ -155,12 +155,12 @@ public struct SignIn: Sendable {
 
     /// Returns the stored session, or nil if it cannot be used.
     package func restore(store: any TokenStore) async throws -> AuthState? {
-        guard var record = try await store.convertingErrors({ try await store.load() }), record.client.id == clientID,
-            record.client.provider.issuer == issuer, canGoOn(record)
+        guard var record = try await store.convertingErrors({ try await store.load() }),
+            record.belongs(to: clientID, at: issuer), canGoOn(record)
         else { return nil }
         try record.refuseToMove(at: store.location)
         // The app's current secret and metadata take precedence over the stored ones.
-        record.change(try client(of: provider ?? record.client.provider).unless(registeredLater: record.client))
+        record.use(try client(of: provider ?? record.client.provider))
         return AuthState(record: record, store: store, environment: environment, wasStored: true)
     }
 

@@ -76,7 +76,7 @@ extension AuthState {
             }
         case .send(let id, let attempt):
             // Without the lock, another holder may be sending this refresh token, or may have used it up.
-            let isHeld = locks[id]?.isHeld ?? true
+            let isHeld = locks[id]?.isHeld ?? false
             Task {
                 let result = isHeld ? await send(attempt) : .failure(lockWasLost)
                 take(.responded(id, result, jitter: .random(in: 0...1)))

@@ -81,14 +81,14 @@ extension AuthState {
         _ = try await perform(.registration, as: id)
         let flight = SingleFlight<ClientRegistration>()
         registering = flight
-        do { return try await flight.run { [self] in try await finish(id, work) } } catch {
+        do { return try await flight.run { [self] in try await runUnderLock(id, work) } } catch {
             // The caller was cancelled before the work began.
             if flight.running == nil { take(.workDone(id)) }
             throw error
         }
     }
 
-    private func finish(
+    private func runUnderLock(
         _ id: SessionMachine.ID,
         _ work: @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {

@@ -8,8 +8,8 @@ extension AuthState {
     ///
     /// Call it before the end of a process in which a caller was cancelled: the caller returns at once, and the refresh
     /// that it leaves behind has used up its refresh token. This method waits even in a cancelled task. It also waits
-    /// for changes of the client's registration and for revocations. It does not wait for a refresh that has sent
-    /// nothing, nor for the verification of a response whose refresh token is stored.
+    /// for changes of the client's registration and for revocations. It does not wait for a refresh that waits
+    /// for the refresh lock, nor for the verification of a response whose refresh token is stored.
     ///
     /// - Parameter limit: The default is longer than a refresh in which every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {

@@ -54,13 +54,13 @@ public actor AuthState {
         guard var record = try await store.convertingErrors({ try await store.load() }) else { return nil }
         try record.refuseToMove(at: store.location)
         if let client {
-            guard client.id.isExactly(record.client.id), client.provider.issuer == record.client.provider.issuer else {
+            guard record.belongs(to: client.id, at: client.provider.issuer) else {
                 throw AuthError(
                     .invalidConfiguration, .configuration,
                     "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.location), found one of "
                         + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
             }
-            record.change(client.unless(registeredLater: record.client))
+            record.use(client)
         }
         self.init(record: record, store: store, environment: environment, wasStored: true)
     }
@@ -93,7 +93,8 @@ public actor AuthState {
     /// The proof of possession of the key that the tokens are bound to; nil for bearer tokens.
     package nonisolated var proof: DPoP? { cache.proof }
 
-    /// Whether there are tokens that the store has rejected so far. If the process ends now, they are lost.
+    /// Whether the store has rejected new tokens, a registration or the end of the session so far. If the process ends now,
+    /// they are lost.
     public var hasUnsavedTokens: Bool { machine.hasUnsavedTokens }
 
     /// Whether the session goes on: as far as this process knows, it has neither ended nor been removed from the store.

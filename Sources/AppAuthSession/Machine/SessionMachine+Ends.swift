@@ -38,7 +38,7 @@ extension SessionMachine {
         _ error: any Error, _ need: SessionRules.TokenRequirement
     ) -> Result<Outcome, any Error> {
         guard let error = error as? AuthError, error.code == .store, error.storeProblem != .moving, isOpen,
-            let token = record.token(for: need.parameters), need.putsUpWith(token, at: now)
+            let token = record.token(for: need.parameters), need.acceptsForNow(token, at: now)
         else { return .failure(error) }
         publish(.refreshFailed(error))
         return .success(.token(token))
@@ -55,7 +55,7 @@ extension SessionMachine {
     /// Removes an operation and releases its lock, unless an unsaved change keeps the lock.
     mutating func remove(_ id: ID) {
         guard let operation = operations.removeValue(forKey: id) else { return }
-        drop(id)
+        dropCalls(of: id)
         guard let index = queue.firstIndex(of: id) else { return }
         queue.remove(at: index)
         if operation.phase.isWaiting { effects.append(.stopWaiting(id)) }
@@ -64,7 +64,7 @@ extension SessionMachine {
     }
 
     /// Drops the calls that an operation has requested and no longer needs.
-    mutating func drop(_ id: ID) {
+    mutating func dropCalls(of id: ID) {
         savers.removeAll { $0 == id }
         calls.removeAll { $0.operation == id }
     }

@@ -145,7 +145,7 @@ extension SessionMachine {
         }
         if let error { return fail(id, error) }
         operations[id]?.isReadingWhileWaiting = false
-        drop(id)
+        dropCalls(of: id)
         effects.append(.stopWaiting(id))
         switch operation.purpose {
         case .token: mark(id)

@@ -53,7 +53,7 @@ extension SessionMachine {
         guard stored.id == record.id || stored.succeeds(record), stored.move == nil, record.end == nil else { return }
         let wasAuthorized = isAuthorized
         var adopted = stored
-        adopted.change(record.client.unless(registeredLater: stored.client))
+        adopted.use(record.client)
         record = adopted
         if unsaved == nil { situation = .stored }
         if let end = adopted.end, wasAuthorized { publish(.ended(end)) }

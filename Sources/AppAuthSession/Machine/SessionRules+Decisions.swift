@@ -76,7 +76,7 @@ extension SessionRules {
             return .failure(SessionLoss(replacedElsewhere, sessionReplaced))
         }
         // The app's own configuration takes precedence: it may have a new client secret.
-        record.change(known.record.client.unless(registeredLater: record.client))
+        record.use(known.record.client)
         return record.end.map { .failure(SessionLoss($0.reason)) } ?? .success(record)
     }
 
@@ -91,7 +91,7 @@ extension SessionRules {
         }
         guard let credential = record.credential else {
             // There is no way to a better token: the remaining validity is worth more than an error.
-            if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
+            if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
             return Decision(
                 .fail(
                     AuthError(
@@ -111,12 +111,12 @@ extension SessionRules {
                     nil
                 }
             if let error {
-                if let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
+                if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
                 return Decision(.fail(error))
             }
         }
         // The refresh is early, and the holder of the lock is slow or stopped: the current token is still valid.
-        if lock == .waiting, let token, need.putsUpWith(token, at: now) { return Decision(.handOut(token)) }
+        if lock == .waiting, let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
         // Most callers that wait find new tokens in the end: they need no digest, nor the initialization of libcrypto.
         guard lock == .held else { return Decision(.waitForLock) }
         guard case .refreshToken(let refreshToken) = credential else {
@@ -204,7 +204,7 @@ extension SessionRules {
         var error = error
         error.nextAttempt = occurrence.wall + record.fail(error, at: occurrence, jitter: jitter).pause.length.seconds
         // The refresh was early: the current token is still valid.
-        if let token = record.token(for: need.parameters), need.putsUpWith(token, at: now) {
+        if let token = record.token(for: need.parameters), need.acceptsForNow(token, at: now) {
             return Decision(.handOut(token), .refreshFailed(error))
         }
         return Decision(.fail(error), .refreshFailed(error))
@@ -224,7 +224,7 @@ extension SessionRules {
         if stored == nil, !known.wasStored, known.record.end == nil { stored = known.record }
         // Another session of this client has the same registration. What a sign-out has left of one has none.
         if let theirs = stored, theirs.client.id.isExactly(client.id), theirs.move == nil {
-            stored?.change(client.unless(registeredLater: theirs.client))
+            stored?.use(client)
         }
         return Decision(.done)
     }

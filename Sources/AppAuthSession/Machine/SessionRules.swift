@@ -1,7 +1,7 @@
 package import AppAuthProtocol
 
 /// The rules of a session, as a pure function: it takes the stored session and an event, and returns what to store and
-/// what to do. ``AuthState`` executes its decisions, under the locks of its store.
+/// what to do. ``AuthState`` applies it within the change of its store, and ``SessionMachine`` acts on the decision.
 package enum SessionRules {
     /// The token that a caller needs.
     package struct TokenRequirement: Sendable {
@@ -38,8 +38,8 @@ package enum SessionRules {
 
         package init(began: Timestamp) { self.began = began }
 
-        /// Whether a token is better than an error: it has not expired, though it soon will.
-        package func putsUpWith(_ token: AccessToken, at now: Timestamp) -> Bool {
+        /// Whether the caller takes this token if no better one can be had: it has not expired, and nothing special was asked.
+        package func acceptsForNow(_ token: AccessToken, at now: Timestamp) -> Bool {
             !isForced && minimumValidity == nil && !token.isExpired(at: now)
         }
 

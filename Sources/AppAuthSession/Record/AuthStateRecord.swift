@@ -209,6 +209,14 @@ public struct AuthStateRecord: Sendable, Hashable {
         self.client = client
     }
 
+    /// Uses the app's current client, unless the stored one was registered later.
+    package mutating func use(_ current: Client) { change(current.unless(registeredLater: client)) }
+
+    /// Whether this is a session of this client at this issuer, so that the client may use its tokens.
+    package func belongs(to clientID: String, at issuer: Issuer) -> Bool {
+        client.id.isExactly(clientID) && client.provider.issuer == issuer
+    }
+
     /// Records one more failed refresh in a row.
     mutating func fail(_ error: AuthError, at now: Timestamp, jitter: Double) -> RefreshBackoff {
         let backoff = RefreshBackoff(error, after: backoff, at: now, jitter: jitter)

@@ -38,12 +38,12 @@ extension AuthState {
         client: (ProviderMetadata?) async throws -> Client
     ) async throws -> AuthState {
         if var record = try await store.convertingErrors({ try await store.load() }),
-            record.client.id.isExactly(clientID), record.client.provider.issuer == issuer,
+            record.belongs(to: clientID, at: issuer),
             record.isUsable(at: environment.now()), record.grant == (grant.isRepeatable ? grant : nil),
             case let client = try await client(record.client.provider), client.dpop == nil || record.proofKey != nil
         {
             try record.refuseToMove(at: store.location)
-            record.change(client.unless(registeredLater: record.client))
+            record.use(client)
             return AuthState(record: record, store: store, environment: environment, wasStored: true)
         }
         return try await present(grant, as: client(nil), store: store, environment: environment)
