@@ -32,6 +32,21 @@ struct RegisteredSessionTests {
         }
     }
 
+    @Test func `the app's rules for ID tokens hold beside the stored registration`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let registered = try await signIn(world, store).record.client
+            var client = Client(id: registered.id, provider: registered.provider)
+            client.idTokenRules.trustedAudiences = ["project"]
+            let restored = try #require(
+                try await AuthState(restoring: store, as: client, environment: world.environment))
+            let found = await restored.record.client
+            #expect(found.idTokenRules == client.idTokenRules && found.registration == registered.registration)
+            let registration = try #require(registered.registration)
+            #expect(try client.registered(as: registration, keyNamed: nil).idTokenRules == client.idTokenRules)
+        }
+    }
+
     /// OpenID Connect Core §3.1.3.7 step 7: only by the algorithm that was registered.
     @Test(
         arguments: [("ES256", .es256, true), ("ES256", .rs256, false), (nil, .es256, true), (nil, .rs256, true)]

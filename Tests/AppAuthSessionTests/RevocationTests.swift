@@ -39,7 +39,7 @@ struct RevocationTests {
             try await first.arrived()
             let others = world.provider.hold(.revocation)
             first.release()
-            try await others.arrived(2)
+            try await waitUntil { others.count == 2 }
             others.release()
             let revocations = await revoking
             #expect(revocations.map(\.token) == ["refresh_token", "access_token", "access_token"])

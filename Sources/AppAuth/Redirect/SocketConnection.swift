@@ -19,7 +19,7 @@ struct SocketConnection<Request> {
     let descriptor: Int32
     var request: Request
     /// Whether a program of another user opened the connection, as far as the kernel reports it.
-    private let isForeign: Bool
+    let isForeign: Bool
     private let limits: ListenerLimits
     private var stage = Stage.reading
     private(set) var deadline: Instant?

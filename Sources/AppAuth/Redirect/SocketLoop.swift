@@ -139,8 +139,9 @@ struct SocketLoop<Rules: ConnectionRules> {
             if descriptor == -ECONNABORTED || descriptor == -EINTR { continue }
             guard descriptor >= 0 else {
                 if descriptor == -EAGAIN { return }
-                // If the process is out of descriptors, close a connection. Pause so that the loop does not spin.
-                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(-descriptor) { evict() }
+                // If the process is out of descriptors, close a connection, but not a browser that waits: the new
+                // connection has brought nothing yet. Pause so that the loop does not spin.
+                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(-descriptor) { evict { !$0.isWaiting || $0.isForeign } }
                 acceptsAgain = now + .milliseconds(20)
                 return
             }
@@ -161,9 +162,10 @@ struct SocketLoop<Rules: ConnectionRules> {
         }
     }
 
-    /// Closes the least valuable connection, and the oldest of several equal ones.
-    private mutating func evict() {
-        guard let index = connections.indices.min(by: { connections[$0].worth < connections[$1].worth }) else { return }
+    /// Closes the least valuable connection of those that may give way, and the oldest of several equal ones.
+    private mutating func evict(where mayGiveWay: (SocketConnection<Rules.Request>) -> Bool = { _ in true }) {
+        let candidates = connections.indices.filter { mayGiveWay(connections[$0]) }
+        guard let index = candidates.min(by: { connections[$0].worth < connections[$1].worth }) else { return }
         shims_end(connections.remove(at: index).descriptor)
     }
 }

@@ -81,12 +81,15 @@ public struct AuthorizationDetail: Sendable, Hashable {
 
     /// Parses the array of a request parameter.
     static func list(_ text: String) throws -> [AuthorizationDetail] {
-        guard let array = (try? JSON(parsing: Array(text.utf8)))?.array else {
-            throw AuthError(
-                .invalidConfiguration, .authorization,
-                "expected 'authorization_details' to be a JSON array, found something else", outcome: .notSent)
+        func refusal(_ message: String) -> AuthError {
+            AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
         }
-        return try array.map(AuthorizationDetail.init)
+        guard let array = (try? JSON(parsing: Array(text.utf8)))?.array else {
+            throw refusal("expected 'authorization_details' to be a JSON array, found something else")
+        }
+        do { return try array.map(AuthorizationDetail.init) } catch let error as AuthError {
+            throw refusal(error.message)
+        }
     }
 }
 

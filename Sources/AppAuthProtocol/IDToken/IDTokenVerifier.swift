@@ -213,12 +213,13 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Core §12.2: aud and azp stay the same, and so do the nonce and auth_time, if present.
+    // Core §12.2: aud and azp stay the same, and so do the nonce and auth_time, if present. Otherwise no later refresh
+    // would bring a better token: only a new sign-in does.
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {
             guard isSame else {
-                throw Self.refusal("expected the same '\(name)' as before the refresh, found another")
+                throw Self.refusal("expected the same '\(name)' as before the refresh, found another. Sign in again")
             }
         }
         try require("aud", Set(idToken.audience.map(ExactText.init)) == Set(previous.audience.map(ExactText.init)))

@@ -45,8 +45,11 @@ struct AuthorizationDetailTests {
         var options = AuthorizationRequest.Options()
         options.additionalParameters = [.init("authorization_details", #"[{"type":"b","actions":["read"]}]"#)]
         #expect(try parameter(options) == #"[{"type":"b","actions":["read"]}]"#)
-        options.additionalParameters = [.init("authorization_details", #"{"type":"b"}"#)]
-        #expect(refusal { try parameter(options) }?.code == .invalidConfiguration)
+        for text in [#"{"type":"b"}"#, #"[{"type":"b","actions":"read"}]"#, "[{}]"] {
+            options.additionalParameters = [.init("authorization_details", text)]
+            let error = refusal { try parameter(options) }
+            #expect(error?.code == .invalidConfiguration && error?.outcome == .notSent)
+        }
     }
 
     @Test func `the granted details are kept with the session`() async throws {

@@ -50,11 +50,14 @@ struct Crowd: Sendable {
     }
 
     /// The page that it leads to.
-    func page(_ response: WireResponse) throws -> WireResponse {
+    func page(_ response: WireResponse) throws -> WireResponse { try browserAtPage(response).response() }
+
+    /// A browser that has asked for the page.
+    func browserAtPage(_ response: WireResponse) throws -> WireClient {
         let origin = "http://" + authority
         let client = try WireClient(port)
         client.send(request(String((response["location"] ?? "").dropFirst(origin.count)), host: authority))
-        return try client.response()
+        return client
     }
 
     /// The awaited redirect, and then the page.

@@ -71,4 +71,23 @@ struct CrowdTests {
         #expect(statuses == [303, 200])
         #expect(time < .seconds(30))
     }
+
+    @Test func `a browser that waits for the outcome keeps its connection if the descriptors run out`() async throws {
+        let page = try await onThread {
+            let listener = try ListenerProcess(isFull: true)
+            let crowd = Crowd(listener.redirectURI)
+            let browser = try crowd.browserAtPage(crowd.redirect())
+            _ = try listener.result()
+            // A response to a later connection shows that the listener has the browser's.
+            try crowd.exchange(1) {}
+            try listener.order()
+            _ = try listener.line()
+            let crowding = try crowd.slowConnections(1) {}
+            // Two steps: the listener has seen the other connection by then.
+            for _ in 1...2 { try listener.order() }
+            _ = try listener.line()
+            return try withExtendedLifetime(crowding) { try browser.readAll() }
+        }
+        #expect(String(decoding: page, as: UTF8.self).hasPrefix("HTTP/1.1 200 "))
+    }
 }

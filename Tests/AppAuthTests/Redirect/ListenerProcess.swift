@@ -12,16 +12,18 @@ final class ListenerProcess: Sendable {
     ///   - words: The program that starts it, and its arguments.
     ///   - check: Its same-user check.
     ///   - isPatient: Whether a connection may take a minute for its request.
+    ///   - isFull: Whether it follows ``order()``.
     ///   - arguments: Another task in place of listening.
     init(
-        by words: [String] = [], _ check: String = "automatic", isPatient: Bool = false, arguments: [String] = []
+        by words: [String] = [], _ check: String = "automatic", isPatient: Bool = false, isFull: Bool = false,
+        arguments: [String] = []
     ) throws {
         // It lies beside the tests.
         let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
             words + [folder.appending(path: "listening-app").path]
-            + (arguments.isEmpty ? (isPatient ? ["patient"] : []) + [check] : arguments)
+            + (arguments.isEmpty ? (isPatient ? ["patient"] : []) + (isFull ? ["full"] : []) + [check] : arguments)
         process.standardOutput = output
         process.standardInput = lifeline
         try process.run()
@@ -37,6 +39,9 @@ final class ListenerProcess: Sendable {
 
     /// The next line that it prints.
     func line() throws -> String { try Self.line(output) }
+
+    /// Makes it take its next step.
+    func order() throws { try lifeline.fileHandleForWriting.write(contentsOf: [0]) }
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 

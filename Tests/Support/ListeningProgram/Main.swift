@@ -8,6 +8,9 @@ internal import HTTPTypes
 /// Its last argument is the same-user check; `patient` before it gives each request a minute. Prints the redirect URI, or why there is none; then waits for a redirect whose parameters end in `state=right`, and prints them and how many
 /// requests were ignored. Ends with its standard input, if that comes first.
 ///
+/// With `full`, each byte of its standard input is an order after that: to leave no descriptor free, to go on, and to show
+/// the last page.
+///
 /// With `get URL MILLISECONDS` it sends a request instead, with that limit, and prints the status and the length of the
 /// response, or the code of the error. A test can stop the process meanwhile.
 @main
@@ -21,9 +24,10 @@ enum Main {
             }
             return
         }
+        let (stream, order) = AsyncStream.makeStream(of: Void.self)
         let lifeline = try SystemThread(named: "lifeline", for: .redirect) {
             var byte: UInt8 = 0
-            while read(STDIN_FILENO, &byte, 1) > 0 {}
+            while read(STDIN_FILENO, &byte, 1) > 0 { order.yield() }
             exit(1)
         }
         lifeline.detach()
@@ -43,6 +47,15 @@ enum Main {
         let parameters = try await listener.redirect { $0.hasSuffix("state=right") ? $0 : nil }
         say(parameters)
         say("\(listener.ignoredRequests)")
+        if arguments.contains("full") {
+            var orders = stream.makeAsyncIterator()
+            await orders.next()
+            takeDescriptors()
+            for _ in 1...2 {
+                say("full")
+                await orders.next()
+            }
+        }
         await listener.finish(with: .signedIn())
     }
 
@@ -55,6 +68,16 @@ enum Main {
             let response = try await CurlTransport().send(TransportRequest(request, limits: limits))
             say("\(response.status.code) \(response.body.count)")
         } catch let error as AuthError { say(error.code.rawValue) }
+    }
+
+    /// From now on no connection can be accepted, unless another is closed.
+    private static func takeDescriptors() {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        getrlimit(resource, &limit)
+        limit.rlim_cur = min(limit.rlim_cur, 64)
+        setrlimit(resource, &limit)
+        while dup(STDIN_FILENO) >= 0 {}
     }
 
     private static func say(_ line: String) {
