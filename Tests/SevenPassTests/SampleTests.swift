@@ -164,24 +164,30 @@ import Testing
                 try await home.start(["me"] + server).outcome().fails(1, "Sign in again")
                 await fixture.double.stop()
                 try await home.run("sign-in", "--server", fixture.double.issuer, "--client-id", "app")
-                    .fails(1, "refused")
+                    .fails(1, "refused; check --server")
             }
         }
     }
 
     @Test(
         arguments: [
-            ["--client-id", "app"], ["--server", "https://op.example"], ["--client-secret-file", "x"],
-            ["--logout-timeout", "0"], ["--store", "memory"],
-            ["--demo", "--server", "https://op.example", "--client-id", "app"], ["--api-base", "https://a.example"],
-            ["--redirect-uri", "a.b:/c"], ["me", "--param", "novalue"], ["me", "--param", "=x"], ["no-such-step"],
-            ["--no-such-option"], ["optins", "--type"],
+            (["--client-id", "app"], "--server and --client-id together"),
+            (["--server", "https://op.example"], "--server and --client-id together"),
+            (["--client-secret-file", "x"], "only with them"), (["--logout-timeout", "0"], "1 second or more"),
+            (["--store", "memory"], "keyring or file:PATH"),
+            (["--demo", "--server", "https://op.example", "--client-id", "app"], "found both"),
+            (["--api-base", "https://a.example"], "expected --server"),
+            (["--redirect-uri", "a.b:/c"], "expected --server"), (["me", "--param", "novalue"], "<name=value>"),
+            (["me", "--param", "=x"], "<name=value>"), (["sing-in"], "'sing-in' is invalid"),
+            (["sing-in"], "sign-in, claims, me"), (["--no-such-option"], "Unknown option '--no-such-option'"),
+            (["optins", "--type"], "Missing value for '--type"),
         ])
-    func `wrong usage is one line and status 2`(arguments: [String]) async throws {
-        try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, " ") }
+    func `wrong usage is one line with what is expected, and status 2`(arguments: [String], words: String) async throws
+    {
+        try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, words) }
     }
 
-    @Test func `at a real server Facebook's responses come from standard input`() async throws {
+    @Test func `at a real server Facebook's responses come from standard input, and the session lasts`() async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let options = ["--facebook", "--headless", "--external-callback", fixture.double.externalCallback]
@@ -203,6 +209,10 @@ import Testing
                 }
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
                 #expect(fixture.double.log(.externalCallback).map(\.status) == [303])
+                // The second start does not sign in again.
+                let again = try await home.start(["me"] + options + home.server(fixture)).outcome()
+                #expect(again.status == 0 && again.output.contains("email: alice@example.com"), "\(again)")
+                #expect(fixture.double.count(.authorization) == 1)
             }
         }
     }
