@@ -116,13 +116,13 @@ import Testing
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let server = home.server(fixture) + ["--store", "keyring"]
-                let starts = [["sign-in"], ["me"], ["logout"], ["logout"]]
-                let outcome = try await home.startWithKeyring(starts.map { $0 + server }).outcome()
+                let starts = ["sign-in", "me", "logout", "logout"].map { [home.program, $0] + server }
+                let isNotInFile = ["test", "!", "-e", home.session]
+                let outcome = try await home.startWithKeyring([starts[0], isNotInFile] + starts[1...]).outcome()
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
                 #expect(outcome.output.contains("Signed out."), "\(outcome)")
                 #expect(outcome.outputLines.last == "No user is signed in.", "\(outcome)")
                 #expect(fixture.double.count(.authorization) == 1 && fixture.double.count(.revocation) == 2)
-                #expect(!FileManager.default.fileExists(atPath: home.session))
             }
         }
     }
@@ -272,13 +272,13 @@ extension SampleHome {
             ], program: path + "/app")
     }
 
-    /// Starts it several times on a session bus with a keyring of its own.
-    fileprivate func startWithKeyring(_ starts: [[String]]) throws -> Start {
+    /// Runs commands one after the other, until one fails, on a session bus with a keyring of its own.
+    fileprivate func startWithKeyring(_ commands: [[String]]) throws -> Start {
         try FileManager.default.createDirectory(
             atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        let commands = starts.map { ([program] + $0).map { "'\($0)'" }.joined(separator: " ") }
+        let lines = commands.map { $0.map { "'\($0)'" }.joined(separator: " ") }
         return try start(
-            UnlockedKeyring.arguments(running: commands.joined(separator: " && ")),
+            UnlockedKeyring.arguments(running: lines.joined(separator: " && ")),
             ["XDG_RUNTIME_DIR": path + "/run"], program: UnlockedKeyring.program)
     }
 
