@@ -9,6 +9,7 @@ struct MoltinSample: SampleCommand {
         case auth, badAuth = "bad-auth", implicit, code, refresh, refreshToken = "refresh-token", delete, products
     }
 
+    static let firstAction = "auth"
     static let configuration = CommandConfiguration(
         commandName: "moltin", abstract: "Gets a token of Moltin's first API, and lists the products with it.",
         discussion: """

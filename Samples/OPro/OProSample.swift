@@ -20,7 +20,9 @@ struct OProSample: SampleCommand {
 
     @Argument(help: "The actions.")
     var actions: [Action] = [.signIn, .show, .update, .refresh, .test, .signIn, .randomUser, .show]
-    @Option(name: .customLong("set"), help: "A change for update, as name=value: email, twitter or zip.")
+    @Option(
+        name: .customLong("set"),
+        help: ArgumentHelp("A change for update: email, twitter or zip.", valueName: "name=value"))
     var changes = ["twitter=red_slippers", "zip=66605"].compactMap(Assignment.init(argument:))
     @Flag(help: "Send the changes as a form. The default is JSON.") var form = false
     @OptionGroup var server: Server

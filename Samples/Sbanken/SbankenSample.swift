@@ -12,7 +12,8 @@ struct SbankenSample: SampleCommand {
         commandName: "sbanken", abstract: "Gets a token of S'banken, and lists the accounts with it.",
         discussion: """
             Performs the actions in order. By default, it starts a simulated bank on this machine, and stops it at \
-            the end. With --config or --environment, it uses the bank's server.
+            the end. With --config or --environment, it uses the bank's server. Without --store, the token is \
+            forgotten at the end.
             """)
 
     @Argument(help: "The actions.") var actions: [Action] = [.token, .accounts]
@@ -23,6 +24,10 @@ struct SbankenSample: SampleCommand {
     @Flag(help: "Read SBANKEN_CLIENT_ID and SBANKEN_CLIENT_SECRET from the environment.") var environment = false
     @Flag(name: .customLong("show-token"), help: "Print the token itself, for example for curl. Keep it secret.")
     var showToken = false
+    @Option(
+        help: ArgumentHelp("Where to keep the token for the next run: keyring or file:PATH.", valueName: "place"),
+        transform: StoreChoice.init(_:))
+    var store: StoreChoice?
     @Option(help: "The authorization server.") var server = "https://auth.sbanken.no"
     @Option(help: "The server of the accounts API.") var api = "https://api.sbanken.no"
 
@@ -30,17 +35,23 @@ struct SbankenSample: SampleCommand {
         guard [demo, config != nil, environment].count(where: \.self) <= 1 else {
             throw ValidationError("expected one of --demo, --config and --environment, found several")
         }
+        guard store == nil || config != nil || environment else {
+            throw ValidationError("expected --store only with --config or --environment")
+        }
     }
 
     func run() async throws {
-        if let config { return try await perform(Bank(Credentials(file: config), server: server, api: api)) }
-        if environment { return try await perform(Bank(Credentials.fromEnvironment(), server: server, api: api)) }
+        if let credentials = try config.map(Credentials.init(file:)) ?? (environment ? .fromEnvironment() : nil) {
+            let store = store?.store(of: "sbanken", at: server, clientID: credentials.id)
+            return try await perform(Bank(credentials, server: server, api: api, store: store ?? MemoryTokenStore()))
+        }
         let double = try DemoServer(double: "sbanken")
         defer { double.end() }
         let demo = try double.demo()
         let server = demo["base_url"]?.string ?? ""
         tell("The simulated server of the bank is at \(server)")
-        try await perform(Bank(Credentials(demo, from: "the simulated server"), server: server, api: server))
+        let credentials = try Credentials(demo, from: "the simulated server")
+        try await perform(Bank(credentials, server: server, api: server, store: MemoryTokenStore()))
     }
 
     private func perform(_ bank: Bank) async throws {
@@ -89,10 +100,10 @@ struct Bank {
     private let api: String
     private let client: Client
     private let environment: Environment
-    private let store = MemoryTokenStore()
+    private let store: any TokenStore
 
-    init(_ credentials: Credentials, server: String, api: String) throws {
-        self.api = api
+    init(_ credentials: Credentials, server: String, api: String, store: any TokenStore) throws {
+        (self.api, self.store) = (api, store)
         client = Client(
             id: credentials.id, authentication: .clientSecretBasic(credentials.secret),
             provider: try ProviderMetadata(tokenEndpoint: server + "/identityserver/connect/token"))
@@ -108,9 +119,8 @@ struct Bank {
     }
 
     func listAccounts() async throws {
-        let url = try SecureURL(api + "/exec.bank/api/v1/Accounts")
-        let request = HTTPRequest(method: .get, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
-        let response = try await state().send(TransportRequest(request))
+        let url = api + "/exec.bank/api/v1/Accounts"
+        let response = try await state().send(TransportRequest(.get, url))
         guard response.status == .ok, let accounts = (try? JSON(parsing: response.body))?["items"]?.array else {
             throw AuthError(
                 .invalidResponse, .resource,

@@ -28,7 +28,7 @@ struct SevenPassSample: SampleCommand, Sendable {
     var apiBase: String?
     @Option(name: .customLong("redirect-uri"), help: "A redirect URI with a private-use scheme; else loopback.")
     var redirectURI: String?
-    @Option(name: .customLong("param"), help: "A further parameter of the authorization request, as name=value.")
+    @Option(name: .customLong("param"), help: ArgumentHelp("Another request parameter.", valueName: "name=value"))
     var parameters: [Assignment] = []
     @Flag(help: "Start no browser. At the simulated server, a scripted browser signs in.") var headless = false
     @Flag(help: "Offer Facebook. The desktop brings its responses; with --headless, standard input does.")

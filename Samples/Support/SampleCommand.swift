@@ -5,9 +5,14 @@ internal import Foundation
 /// The frame of a sample. It reports a failure in one line on standard error, without secrets.
 ///
 /// The exit status is 0 for success, 1 for a failure and 2 for wrong usage.
-package protocol SampleCommand: AsyncParsableCommand {}
+package protocol SampleCommand: AsyncParsableCommand {
+    /// The action that begins a session.
+    static var firstAction: String { get }
+}
 
 extension SampleCommand {
+    package static var firstAction: String { "sign-in" }
+
     /// Parses the arguments, runs the command and exits.
     package static func main() async { Foundation.exit(await run(Array(CommandLine.arguments.dropFirst()))) }
 
@@ -21,16 +26,27 @@ extension SampleCommand {
             }
             return 0
         } catch let error as AuthError {
-            say(error.message)
+            say(advice(for: error).map { "\(error.message); \($0)" } ?? error.message)
             return 1
         } catch {
             guard exitCode(for: error) != .success else {
                 print(fullMessage(for: error))
                 return 0
             }
-            let message = fullMessage(for: error).split(separator: "\n").first ?? "wrong usage"
-            say(message.hasPrefix("Error: ") ? String(message.dropFirst("Error: ".count)) : String(message))
+            // The parser lists the possible values on lines of their own.
+            let lines = message(for: error).split(separator: "\n").map { String($0.trimmingPrefix("  - ")) }
+            let values = lines.dropFirst().joined(separator: ", ")
+            say([lines.first ?? "wrong usage", values].filter { !$0.isEmpty }.joined(separator: " "))
             return exitCode(for: error) == .validationFailure ? 2 : 1
+        }
+    }
+
+    /// Returns what the user can do, where the error does not say it in terms of the sample.
+    private static func advice(for error: AuthError) -> String? {
+        switch (error.code, error.stage) {
+        case (.transport, _) where error.outcome == .notSent: "check --server, and whether that server runs"
+        case (.signInRequired, .refresh): "begin with the action \(firstAction)"
+        default: nil
         }
     }
 

@@ -73,11 +73,11 @@ public struct SevenPassCredentialsClient: Sendable {
         account["given_name"] = givenName
         account["family_name"] = familyName
         return try SevenPassClient.decode(
-            Answer.self, try await call("registration", account, hiding: password)
+            RegistrationResponse.self, try await call("registration", account, hiding: password)
         ).data
     }
 
-    private struct Answer: Decodable { let data: Registration }
+    private struct RegistrationResponse: Decodable { let data: Registration }
 
     private func call(
         _ path: String, _ form: [String: String], hiding password: Secret? = nil

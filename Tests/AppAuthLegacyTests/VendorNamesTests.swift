@@ -32,8 +32,8 @@ struct VendorNamesTests {
     }
 
     @Test(arguments: [
-        "AppAuth", "AppAuthProtocol", "AppAuthServer", "AppAuthSession", "AppAuthFoundation", "AppAuthTestSupport",
-        "JOSE", "CShims",
+        "AppAuth", "AppAuthConcurrency", "AppAuthFoundation", "AppAuthPostgreSQL", "AppAuthProtocol", "AppAuthServer",
+        "AppAuthSession", "AppAuthTestSupport", "JOSE", "CShims", "ScriptedBrowser",
     ])
     func `no vendor is named`(target: String) throws {
         let folder = Self.sources.appending(component: target)

@@ -44,6 +44,24 @@ struct AuthenticatedRequestTests {
         }
     }
 
+    @Test func `a request has a method, JSON or a form with its type, and accepts JSON`() throws {
+        var form = FormParameters()
+        form.append("a b", "c&d")
+        for (content, type, body) in [
+            (.json(["a": 1]), "application/json", #"{"a":1}"#), (try .json(encoding: [1]), "application/json", "[1]"),
+            (.form(form), "application/x-www-form-urlencoded", "a+b=c%26d"), (nil, nil, nil),
+        ] as [(TransportRequest.Content?, String?, String?)] {
+            let request = try TransportRequest(.put, "https://api.example/v1/me?x=y", content)
+            #expect(request.head.method == .put && request.head.authority == "api.example")
+            #expect(request.head.path == "/v1/me?x=y")
+            #expect(request.head.headerFields[.accept] == "application/json")
+            #expect(request.head.headerFields[.contentType] == type)
+            #expect(request.body == body.map { Array($0.utf8) })
+        }
+        let error = #expect(throws: AuthError.self) { try TransportRequest(.get, "http://api.example/v1/me") }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
     @Test func `an error status, and a body of another shape, do not decode`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

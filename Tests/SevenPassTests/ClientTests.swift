@@ -120,6 +120,19 @@ import Testing
         }
     }
 
+    @Test(arguments: ["the-app", nil])
+    func `each call has the service id of the configuration, if there is one`(serviceID: String?) async throws {
+        try await withSevenPass { fixture in
+            var configuration = fixture.configuration
+            configuration.serviceID = serviceID
+            let client = try SevenPassClient(try await fixture.session().state, configuration)
+            _ = try await client.get("me")
+            _ = try await client.patch("me", ["nickname": "Al"])
+            let name = try #require(HTTPField.Name("X-Service-Id"))
+            #expect(fixture.double.log(.me).map { $0.headers[name] } == [serviceID, serviceID])
+        }
+    }
+
     @Test func `values of the app's own types are encoded and decoded`() async throws {
         struct OptIn: Codable, Equatable { let type: String, accepted: Bool }
         struct OptIns: Codable { let optins: [OptIn] }

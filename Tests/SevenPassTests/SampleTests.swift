@@ -116,13 +116,13 @@ import Testing
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let server = home.server(fixture) + ["--store", "keyring"]
-                let starts = [["sign-in"], ["me"], ["logout"], ["logout"]]
-                let outcome = try await home.startWithKeyring(starts.map { $0 + server }).outcome()
+                let starts = ["sign-in", "me", "logout", "logout"].map { [home.program, $0] + server }
+                let isNotInFile = ["test", "!", "-e", home.session]
+                let outcome = try await home.startWithKeyring([starts[0], isNotInFile] + starts[1...]).outcome()
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
                 #expect(outcome.output.contains("Signed out."), "\(outcome)")
                 #expect(outcome.outputLines.last == "No user is signed in.", "\(outcome)")
                 #expect(fixture.double.count(.authorization) == 1 && fixture.double.count(.revocation) == 2)
-                #expect(!FileManager.default.fileExists(atPath: home.session))
             }
         }
     }
@@ -164,24 +164,30 @@ import Testing
                 try await home.start(["me"] + server).outcome().fails(1, "Sign in again")
                 await fixture.double.stop()
                 try await home.run("sign-in", "--server", fixture.double.issuer, "--client-id", "app")
-                    .fails(1, "refused")
+                    .fails(1, "refused; check --server")
             }
         }
     }
 
     @Test(
         arguments: [
-            ["--client-id", "app"], ["--server", "https://op.example"], ["--client-secret-file", "x"],
-            ["--logout-timeout", "0"], ["--store", "memory"],
-            ["--demo", "--server", "https://op.example", "--client-id", "app"], ["--api-base", "https://a.example"],
-            ["--redirect-uri", "a.b:/c"], ["me", "--param", "novalue"], ["me", "--param", "=x"], ["no-such-step"],
-            ["--no-such-option"], ["optins", "--type"],
+            (["--client-id", "app"], "--server and --client-id together"),
+            (["--server", "https://op.example"], "--server and --client-id together"),
+            (["--client-secret-file", "x"], "only with them"), (["--logout-timeout", "0"], "1 second or more"),
+            (["--store", "memory"], "keyring or file:PATH"),
+            (["--demo", "--server", "https://op.example", "--client-id", "app"], "found both"),
+            (["--api-base", "https://a.example"], "expected --server"),
+            (["--redirect-uri", "a.b:/c"], "expected --server"), (["me", "--param", "novalue"], "<name=value>"),
+            (["me", "--param", "=x"], "<name=value>"), (["sing-in"], "'sing-in' is invalid"),
+            (["sing-in"], "sign-in, claims, me"), (["--no-such-option"], "Unknown option '--no-such-option'"),
+            (["optins", "--type"], "Missing value for '--type"),
         ])
-    func `wrong usage is one line and status 2`(arguments: [String]) async throws {
-        try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, " ") }
+    func `wrong usage is one line with what is expected, and status 2`(arguments: [String], words: String) async throws
+    {
+        try await withSampleHome { home in try await home.start(arguments).outcome().fails(2, words) }
     }
 
-    @Test func `at a real server Facebook's responses come from standard input`() async throws {
+    @Test func `at a real server Facebook's responses come from standard input, and the session lasts`() async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let options = ["--facebook", "--headless", "--external-callback", fixture.double.externalCallback]
@@ -203,6 +209,10 @@ import Testing
                 }
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
                 #expect(fixture.double.log(.externalCallback).map(\.status) == [303])
+                // The second start does not sign in again.
+                let again = try await home.start(["me"] + options + home.server(fixture)).outcome()
+                #expect(again.status == 0 && again.output.contains("email: alice@example.com"), "\(again)")
+                #expect(fixture.double.count(.authorization) == 1)
             }
         }
     }
@@ -262,13 +272,13 @@ extension SampleHome {
             ], program: path + "/app")
     }
 
-    /// Starts it several times on a session bus with a keyring of its own.
-    fileprivate func startWithKeyring(_ starts: [[String]]) throws -> Start {
+    /// Runs commands one after the other, until one fails, on a session bus with a keyring of its own.
+    fileprivate func startWithKeyring(_ commands: [[String]]) throws -> Start {
         try FileManager.default.createDirectory(
             atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        let commands = starts.map { ([program] + $0).map { "'\($0)'" }.joined(separator: " ") }
+        let lines = commands.map { $0.map { "'\($0)'" }.joined(separator: " ") }
         return try start(
-            UnlockedKeyring.arguments(running: commands.joined(separator: " && ")),
+            UnlockedKeyring.arguments(running: lines.joined(separator: " && ")),
             ["XDG_RUNTIME_DIR": path + "/run"], program: UnlockedKeyring.program)
     }
 

@@ -63,6 +63,13 @@ struct DocumentedLinesTests {
             ]
         ),
         (
+            "MigratingFromThe7PassSDK",
+            [
+                "SevenPassClient(authState:)", "`.logout(…)`", "isFacebookAppInstalled()", "fbCallback(…)",
+                "sharedClient",
+            ]
+        ),
+        (
             "Libraries",
             ["`SevenPass`", "``URLSessionTransport``", "``Dialect/oPRO``", "``Dialect/moltin``", "``Dialect/sbanken``"]
         ),

@@ -106,14 +106,23 @@ struct FFSSampleTests {
             double.fault(.htmlPage, at: .token)
             let outcome = try await fixture.run("ffs", ["sign-in"] + options)
             #expect(outcome.failure().contains("application/json"))
+            await double.stop()
+            let stopped = try await fixture.run("ffs", ["sign-in"] + options).failure()
+            #expect(stopped.contains("connect to 127.0.0.1") && stopped.contains("; check --server"))
+            let missing = try await fixture.run("ffs", ["call"] + options).failure()
+            #expect(missing.contains("has no session; begin with the action sign-in"))
         }
     }
 
-    @Test(arguments: [["dance"], ["--server", "https://a.example"], ["--username", "alice"]])
-    func `wrong usage is status 2`(arguments: [String]) async throws {
+    @Test(arguments: [
+        (["dance"], "'sign-in', 'authenticate'"), (["--server", "https://a.example"], "--client-id together"),
+        (["--username", "alice"], "--password-file together"),
+    ])
+    func `wrong usage is status 2, with what is expected`(arguments: [String], words: String) async throws {
         try await CommandFixture.with { fixture in
             let outcome = try await fixture.run("ffs", arguments)
-            #expect(outcome.failure(2).hasPrefix("ffs: "))
+            let line = outcome.failure(2)
+            #expect(line.hasPrefix("ffs: ") && line.contains(words), "\(line)")
         }
     }
 }

@@ -58,6 +58,9 @@ struct MoltinSampleTests {
             #expect(double.count(.token) == 2)
             outcome = try await moltin(["bad-auth"])
             #expect(outcome.failure().contains("No shop has this ID and this secret"))
+            // Only the client ID is wrong.
+            let wrong = double.log(.token).last?.form
+            #expect(wrong?["client_id"] == "no-such-client" && wrong?["client_secret"] == "moltin-demo-secret")
             outcome = try await moltin(["products"])
             #expect(outcome.lines().count == 3)
             outcome = try await moltin(["delete"])
@@ -173,18 +176,41 @@ struct MoltinSampleTests {
             #expect(outcome.failure().contains("application/json"))
             await double.stop()
             outcome = try await moltin(["auth"])
-            #expect(outcome.failure().hasPrefix("moltin: "))
+            #expect(outcome.failure().contains("refused; check --server"))
+        }
+    }
+
+    @Test func `without a session, the message names the action that begins one`() async throws {
+        try await withMoltin { _, moltin in
+            let outcome = try await moltin(["refresh"])
+            #expect(outcome.failure().contains("has no session; begin with the action auth"))
+        }
+    }
+
+    @Test func `the token is in the file that --store names`() async throws {
+        try await withMoltin { double, moltin in
+            try await CommandFixture.with { fixture in
+                let store = ["--store", "file:\(fixture.folder.path)/token.json"]
+                _ = try await moltin(["auth"] + store).lines()
+                #expect(FileManager.default.fileExists(atPath: fixture.folder.path + "/token.json"))
+                #expect(try await moltin(["refresh"]).failure().contains("has no session"))
+                #expect(try await moltin(["products"] + store).lines().count == 3)
+                #expect(double.count(.token) == 1)
+            }
         }
     }
 
     @Test(arguments: [
-        ["dance"], ["--server", "https://api.molt.in"], ["--nothing"], ["auth", "--client-id", "x"],
-        ["--demo", "--server", "https://a.example", "--client-id", "x", "--client-secret-file", "y"],
+        (["dance"], "auth, bad-auth, implicit"), (["--server", "https://api.molt.in"], "--client-id together"),
+        (["--nothing"], "'--nothing'"), (["auth", "--client-id", "x"], "--server and"),
+        (["--demo", "--server", "https://a.example", "--client-id", "x", "--client-secret-file", "y"], "found both"),
+        (["code", "--code-file", "x"], "--redirect-uri together"),
     ])
-    func `wrong usage is status 2`(arguments: [String]) async throws {
+    func `wrong usage is status 2, with what is expected`(arguments: [String], words: String) async throws {
         try await CommandFixture.with { fixture in
             let outcome = try await fixture.run("moltin", arguments)
-            #expect(outcome.failure(2).hasPrefix("moltin: "))
+            let line = outcome.failure(2)
+            #expect(line.hasPrefix("moltin: ") && line.contains(words), "\(line)")
         }
     }
 }

@@ -150,7 +150,9 @@ struct OProSampleTests {
             #expect(outcome.failure().contains("application/json"))
             await double.stop()
             outcome = try await opro(["sign-in"])
-            #expect(outcome.failure().hasPrefix("opro: "))
+            #expect(outcome.failure().contains("refused; check --server"))
+            outcome = try await opro(["show"])
+            #expect(outcome.failure().contains("has no session; begin with the action sign-in"))
         }
     }
 
@@ -163,12 +165,14 @@ struct OProSampleTests {
     }
 
     @Test(arguments: [
-        ["dance"], ["--server", "https://a.example"], ["--username", "ruby"], ["update", "--set", "zip"],
+        (["dance"], "sign-in, show, update"), (["--server", "https://a.example"], "--client-id together"),
+        (["--username", "ruby"], "--password-file together"), (["update", "--set", "zip"], "<name=value>"),
     ])
-    func `wrong usage is status 2`(arguments: [String]) async throws {
+    func `wrong usage is status 2, with what is expected`(arguments: [String], words: String) async throws {
         try await CommandFixture.with { fixture in
             let outcome = try await fixture.run("opro", arguments)
-            #expect(outcome.failure(2).hasPrefix("opro: "))
+            let line = outcome.failure(2)
+            #expect(line.hasPrefix("opro: ") && line.contains(words), "\(line)")
         }
     }
 }

@@ -95,7 +95,18 @@ struct SbankenSampleTests {
             #expect(outcome.failure().contains("accounts"))
             await double.stop()
             outcome = try await sbanken(["--environment"], variables(double))
-            #expect(outcome.failure().hasPrefix("sbanken: "))
+            #expect(outcome.failure().contains("refused; check --server"))
+        }
+    }
+
+    @Test func `with --store, the next run has the token`() async throws {
+        try await withSbanken { double, fixture, sbanken in
+            let store = ["--environment", "--store", "file:\(fixture.folder.path)/token.json"]
+            for action in ["token", "accounts"] {
+                let outcome = try await sbanken([action] + store, variables(double))
+                #expect(!outcome.lines().isEmpty)
+            }
+            #expect(double.count(.token) == 1 && double.log(.accounts).map(\.status) == [200])
         }
     }
 
@@ -113,11 +124,17 @@ struct SbankenSampleTests {
         }
     }
 
-    @Test(arguments: [["dance"], ["--config"], ["--demo", "--environment"]])
-    func `wrong usage is status 2`(arguments: [String]) async throws {
+    @Test(arguments: [
+        (["dance"], "'token' and 'accounts'"), (["--config"], "Missing value for '--config"),
+        (["--demo", "--environment"], "found several"),
+        (["--store", "keyring"], "only with --config or --environment"),
+        (["--environment", "--store", "memory"], "keyring or file:PATH"),
+    ])
+    func `wrong usage is status 2, with what is expected`(arguments: [String], words: String) async throws {
         try await CommandFixture.with { fixture in
             let outcome = try await fixture.run("sbanken", arguments)
-            #expect(outcome.failure(2).hasPrefix("sbanken: "))
+            let line = outcome.failure(2)
+            #expect(line.hasPrefix("sbanken: ") && line.contains(words), "\(line)")
         }
     }
 }
