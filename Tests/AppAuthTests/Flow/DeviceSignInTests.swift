@@ -46,7 +46,8 @@ struct DeviceSignInTests {
             #expect(refused?.code == .invalidIDToken)
             signIn.idTokenRules.trustedAudiences = ["project"]
             _ = try await signIn.run(store: store)
-            let other = try #require(try await AuthState(restoring: store, environment: world.environment))
+            let stored = try AuthStateRecord(decoding: #require(await store.record).encoded(), from: "a test")
+            let other = try #require(try await AuthState(restoring: TestStore(stored), environment: world.environment))
             _ = try await other.freshAccessToken(forceRefresh: true)
             #expect(await other.record.idToken?.audience == ["demo", "project"])
         }
