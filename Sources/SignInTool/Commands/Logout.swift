@@ -56,7 +56,11 @@ struct Logout: Command {
             }
             if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
         }
-        let revoked = report.revocations.filter { $0.error == nil }.map { JSON.string($0.token) }
+        // A session can have several access tokens. Each kind is named once, if all of its tokens are revoked.
+        let kept = Set(report.revocations.filter { $0.error != nil }.map(\.token))
+        let revoked = ["refresh_token", "access_token"].filter { kind in
+            !kept.contains(kind) && report.revocations.contains { $0.token == kind }
+        }.map(JSON.string)
         if let error = report.endSessionError {
             console.note("the provider did not confirm the sign-out: \(error.message)")
         }
