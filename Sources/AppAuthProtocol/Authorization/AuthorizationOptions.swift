@@ -14,12 +14,12 @@ extension AuthorizationRequest {
         /// The maximum age of the user's sign-in at the provider, in seconds. It is checked against the ID token's
         /// `auth_time`.
         public var maxAge: Int?
-        /// The authentication contexts, in order of preference. The provider may choose another one (Core §5.5.1.1); see
-        /// ``enforcesACRValues``.
+        /// The authentication contexts, in order of preference. An ID token with another `acr` is refused; see
+        /// ``acceptsOtherACR``. To refuse an ID token without `acr` too, request the claim as essential in ``claims``.
         public var acrValues: [String] = []
-        /// Whether an ID token is refused if its `acr` is not among ``acrValues``. ``meet(_:)`` sets it. To refuse an ID
-        /// token without `acr` too, request the claim as essential in ``claims``.
-        public var enforcesACRValues = false
+        /// Whether an ID token is accepted if its `acr` is not among ``acrValues``, because they are only a preference
+        /// (Core §3.1.2.1). By default, it is refused, as Core §3.1.3.7 step 12 recommends.
+        public var acceptsOtherACR = false
         /// The languages for the provider's pages (BCP 47), in order of preference.
         public var uiLocales: [String] = []
         /// How the provider shows its pages: `page`, `popup`, `touch`, `wap`.

@@ -37,7 +37,7 @@ extension AuthorizationRequest.Options {
     ///
     /// The ID token is checked against it: its `auth_time`, and its `acr` if present.
     public mutating func meet(_ challenge: StepUpChallenge) {
-        if !challenge.acrValues.isEmpty { (acrValues, enforcesACRValues) = (challenge.acrValues, true) }
+        if !challenge.acrValues.isEmpty { (acrValues, acceptsOtherACR) = (challenge.acrValues, false) }
         if let age = challenge.maxAge { maxAge = age }
     }
 }

@@ -38,7 +38,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
         public var userCode: Secret?
         /// How long the user may decide, in seconds; nil leaves it to the provider.
         public var requestedExpiry: Int?
-        /// The authentication contexts, in order of preference. The provider may choose another one.
+        /// The acceptable authentication contexts, in order of preference.
         public var acrValues: [String] = []
         /// Parameters that a provider defines beyond the specification.
         public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []

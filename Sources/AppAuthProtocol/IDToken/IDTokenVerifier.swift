@@ -27,7 +27,7 @@ public struct IDTokenVerifier: Sendable {
         public var nonce: Secret?
         /// The `max_age` that was sent.
         public var maxAge: Int?
-        /// The values of which `acr` must be one, if the token has it (RFC 9470 §4). `acr_values` alone is a preference.
+        /// The values of which `acr` must be one, if the token has it.
         public var acrValues: [String] = []
         /// The `acr` values that were requested as essential (Core §5.5.1.1).
         public var essentialACRValues: [String]?
@@ -52,7 +52,7 @@ public struct IDTokenVerifier: Sendable {
         public init(request: AuthorizationRequest) {
             nonce = request.nonce
             maxAge = request.options.maxAge
-            if request.options.enforcesACRValues { acrValues = request.options.acrValues }
+            if !request.options.acceptsOtherACR { acrValues = request.options.acrValues }
             let acr = request.options.claims?["id_token"]?["acr"]
             if acr?["essential"]?.bool == true {
                 essentialACRValues = acr?["values"]?.strings ?? acr?["value"]?.string.map { [$0] } ?? []
@@ -179,8 +179,8 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Step 12, Core §5.5.1.1: an acr that was requested as essential must be present. One requested by acr_values is
-    // voluntary (Core §3.1.2.1): it may be missing, and must be right only if the app requires that (RFC 9470).
+    // Step 12: an acr that was requested as essential must be present (Core §5.5.1.1). One requested by acr_values is
+    // voluntary (Core §3.1.2.1): it may be missing, but must not differ, unless the app accepts that.
     private func checkAuthenticationContext(_ claims: Claims, _ expected: Expectations) throws {
         let found = claims["acr"]?.string
         if let essential = expected.essentialACRValues {

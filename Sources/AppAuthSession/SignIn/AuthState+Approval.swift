@@ -43,8 +43,10 @@ extension AuthState {
         polling: PollingOptions = PollingOptions()
     ) async throws -> AuthState {
         let request = authentication.request
+        var expected = IDTokenVerifier.Expectations()
+        expected.acrValues = request.options.acrValues
         return try await awaitApproval(
-            .ciba(authentication.authReqID), of: request.client, request.scope,
+            .ciba(authentication.authReqID), of: request.client, request.scope, expected,
             every: authentication.interval, within: authentication.term, store, environment, polling,
             check: { idToken in try idToken?.check(against: authentication) })
     }
@@ -52,9 +54,12 @@ extension AuthState {
     /// Polls the token endpoint, and begins a session with the tokens.
     ///
     /// - Parameters:
+    ///   - expected: The values for the ID token. No nonce was sent, so an ID token that has one is not for this
+    ///     sign-in.
     ///   - check: Checks what the flow adds to the verification of the ID token.
     private static func awaitApproval(
         _ poll: TokenRequest, of client: Client, _ scope: [Scope],
+        _ expected: IDTokenVerifier.Expectations = IDTokenVerifier.Expectations(),
         every interval: Duration, within term: Term, _ store: any TokenStore, _ environment: Environment,
         _ polling: PollingOptions, confirm: (AuthState) async throws -> Void = { _ in },
         check: (IDToken?) throws -> Void = { _ in }
@@ -66,8 +71,7 @@ extension AuthState {
             with: tokens, of: client, proof: proof, in: store, environment: environment, confirm: confirm
         ) {
             let verifier = JWTVerifier(client: client, environment: environment)
-            // No nonce was sent, so an ID token that has one is not for this sign-in.
-            let idToken = try await verifier.idToken(of: tokens, scope: scope, IDTokenVerifier.Expectations())
+            let idToken = try await verifier.idToken(of: tokens, scope: scope, expected)
             try check(idToken)
             var record = try AuthStateRecord(client: client, scope: scope, proof: proof)
             record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)

@@ -22,25 +22,26 @@ struct IDTokenRequestTests {
         try expectSuccess(.init(nonce: nil)) { $0["nonce"] = nil }
     }
 
-    // Core §3.1.2.1: acr_values requests a voluntary claim. RFC 9470: a step-up requires it.
-    @Test(arguments: [(false, []), (true, ["urn:a", "urn:b"])])
-    func `acr_values are enforced only for a step-up`(isStepUp: Bool, expected: [String]) throws {
+    // Core §3.1.3.7 step 12 and §3.1.2.1: acr_values requests a voluntary claim. RFC 9470: a step-up requires it.
+    @Test(arguments: [(false, false, true), (true, false, false), (true, true, true)])
+    func `another acr is refused, unless the app accepts it and meets no step-up`(
+        acceptsOther: Bool, isStepUp: Bool, isEnforced: Bool
+    ) throws {
         var options = AuthorizationRequest.Options()
+        (options.acrValues, options.acceptsOtherACR) = (["urn:a", "urn:b"], acceptsOther)
         if isStepUp {
             let field = #"Bearer error="insufficient_user_authentication", acr_values="urn:a urn:b""#
             let response = HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field])
             options.meet(try #require(TransportResponse(response, body: []).stepUpChallenge))
-        } else {
-            options.acrValues = ["urn:a", "urn:b"]
         }
         let provider = try ProviderMetadata(issuer: "https://h", endpoints: [.authorization: "https://h/a"])
         let request = try AuthorizationRequest(
             client: Client(id: "a", provider: provider), redirectURI: "http://127.0.0.1:1/c", options: options)
         #expect(request.url.contains("acr_values=urn%3Aa"))
-        #expect(IDTokenVerifier.Expectations(request: request).acrValues == expected)
+        #expect(IDTokenVerifier.Expectations(request: request).acrValues == (isEnforced ? ["urn:a", "urn:b"] : []))
     }
 
-    @Test func `step 12: an acr that a step-up asked for may be missing, but not another`() throws {
+    @Test func `step 12: an acr that was asked for by preference may be missing, but not another`() throws {
         var expected = IDTokenVerifier.Expectations.usual
         expected.acrValues = ["urn:a", "urn:b"]
         try expectSuccess(expected)
