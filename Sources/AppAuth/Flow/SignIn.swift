@@ -178,7 +178,7 @@ public struct SignIn: Sendable {
     ///
     /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
     /// the store. Tokens already issued are then revoked, unless the stored session may be of the same user:
-    /// at several providers the revocation would end that session too. The tokens of a replaced session are revoked
+    /// at several providers the revocation would end that session too. After a rejected ID token, none are revoked. The tokens of a replaced session are revoked
     /// under the same condition, after this call has returned: a process that ends soon calls
     /// ``AuthState/settle(atMost:)`` first.
     ///

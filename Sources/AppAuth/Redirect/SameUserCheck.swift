@@ -12,7 +12,7 @@ extension LoopbackRedirectListener {
         /// On wherever the check is possible and excludes no user who may sign in.
         ///
         /// It is off if the kernel does not report the user; under WSL, where the browser runs in Windows; and if the
-        /// user of the login session is unknown, as in a system service or a container that runs as root.
+        /// user of the login session is unknown, as in a system service, or in a container outside a login session.
         /// ``LoopbackRedirectListener/sameUserObstacle`` then gives the reason.
         case automatic
         /// On. If the kernel does not report the user, the listener cannot be created.

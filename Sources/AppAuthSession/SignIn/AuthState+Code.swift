@@ -14,8 +14,8 @@ extension AuthState {
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored, and tokens that have
-    ///   arrived are revoked, unless the store has a session that may be of the same user, which several
-    ///   providers would end with them.
+    ///   arrived are revoked, unless the ID token was rejected, or the store has a session that may be of the same user,
+    ///   which several providers would end with them.
     public static func exchange(
         _ response: AuthorizationResponse, store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }
