@@ -75,7 +75,9 @@ public struct LogoutTokenVerifier: Sendable {
     /// JWT or none.
     private var expected: ClaimsVerifier {
         var expected = ClaimsVerifier(client: verifier.client, refusal: Self.refusal)
-        (expected.type, expected.trustedAudiences) = (.optional("logout+jwt"), [])
+        expected.type = .optional("logout+jwt")
+        // Back-Channel Logout §2.6: aud as in an ID token.
+        expected.trustedAudiences = verifier.client.idTokenRules.trustedAudiences
         (expected.exp, expected.iat) = (.required, .required)
         (expected.leeway, expected.maximumAge) = (leeway, maximumAge)
         return expected

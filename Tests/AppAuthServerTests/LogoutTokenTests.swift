@@ -31,17 +31,17 @@ struct LogoutTokenTests {
 
         init(
             secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], registered: String? = nil,
-            date: Date? = nil,
-            _ edit: (inout Environment) -> Void = { _ in }
+            trustedAudiences: Set<String> = [], date: Date? = nil, _ edit: (inout Environment) -> Void = { _ in }
         ) throws {
             let signer = try Signer()
             let clock = LockedValue(Signer.now)
             let provider = try ProviderMetadata(
                 issuer: Issuer(Signer.issuer), endpoints: [.keys: Signer.issuer + "/jwks"],
                 more: ["id_token_signing_alg_values_supported": .array(algorithms.map(JSON.string))])
-            let client = Client(
+            var client = Client(
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
                 provider: provider, idTokenSignedResponseAlgorithm: registered)
+            client.idTokenRules.trustedAudiences = trustedAudiences
             var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),
                 now: { Timestamp(wall: clock.withLock { $0 }) })
@@ -125,6 +125,12 @@ struct LogoutTokenTests {
         let error = await refusal(bench, try bench.token { $0[name] = value })
         #expect(error?.code == .invalidLogoutToken && error?.stage == .logout)
         #expect(error?.message.contains(message) == true, "\(respect): \(String(describing: error))")
+    }
+
+    @Test func `an audience that the app trusts in ID tokens may be named, and no other`() async throws {
+        let bench = try Bench(trustedAudiences: ["project"])
+        _ = try await bench.verifier.verify(try bench.token { $0["aud"] = ["s6BhdRkqt3", "project"] })
+        #expect(await refusal(bench, try bench.token { $0["aud"] = ["s6BhdRkqt3", "b"] }) != nil)
     }
 
     @Test func `neither sub nor sid is refused`() async throws {
