@@ -71,6 +71,27 @@ struct TroubleTests {
         #expect(trouble?.pause.length == .seconds(seconds))
     }
 
+    @Test(arguments: [
+        (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.status(.internalServerError), true),
+    ])
+    func `in the pause, an error is as permanent as before, in other processes too`(
+        fault: Fault, isTemporary: Bool
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(fault, at: .token, times: 2)
+            for _ in 1...2 {
+                let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+                #expect(error?.isTemporary == isTemporary)
+            }
+            let stored = try AuthStateRecord(decoding: try #require(await store.record).encoded(), from: "test")
+            let other = try #require(await AuthState(restoring: TestStore(stored), environment: world.environment))
+            let early = await authError { try await other.freshAccessToken(minimumValidity: .seconds(7200)) }
+            #expect(early?.isHeldBack == true && early?.isTemporary == isTemporary)
+        }
+    }
+
     @Test func `a failure without a pause names no time to wait`() {
         let error = AuthError(.transport, .refresh, "refused", isTemporary: true)
         let start = TestClock().timestamp

@@ -46,7 +46,7 @@ package struct StoredObject {
         return int
     }
 
-    func bool(_ name: String) throws -> Bool {
+    package func bool(_ name: String) throws -> Bool {
         guard let bool = members[name]?.bool else { throw Damage() }
         return bool
     }

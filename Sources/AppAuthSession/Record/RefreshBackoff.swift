@@ -31,6 +31,7 @@ package struct RefreshBackoff: Sendable, Hashable {
     private let code: AuthError.Code
     private let message: String
     private let outcome: AuthError.Outcome
+    private let isTemporary: Bool
     private let httpStatus: Int?
 
     /// The longest pause that the server did not ask for, in seconds.
@@ -46,7 +47,8 @@ package struct RefreshBackoff: Sendable, Hashable {
         let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
         let wish = min(Double(error.retryAfter ?? 0), Self.longestWish)
         pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
-        (code, message, outcome, httpStatus) = (error.code, error.message, error.outcome, error.httpStatus)
+        (code, message, outcome) = (error.code, error.message, error.outcome)
+        (isTemporary, httpStatus) = (error.isTemporary, error.httpStatus)
     }
 
     /// Returns the error of the failure itself, for callers that waited for that refresh.
@@ -66,7 +68,7 @@ package struct RefreshBackoff: Sendable, Hashable {
     private func error(_ message: String, _ outcome: AuthError.Outcome, at now: Timestamp) -> AuthError {
         let remaining = pause.remaining(at: now).seconds
         var error = AuthError(
-            code, .refresh, message, outcome: outcome, isTemporary: true, httpStatus: httpStatus,
+            code, .refresh, message, outcome: outcome, isTemporary: isTemporary, httpStatus: httpStatus,
             retryAfter: remaining > 0 ? Int(remaining.rounded(.up)) : nil)
         error.nextAttempt = now.wall + remaining
         return error
@@ -91,6 +93,7 @@ extension RefreshBackoff {
                 "count": .number(.init(count)), "pause": try pause.stored, "code": .string(code.rawValue),
                 "message": .string(message), "outcome": .string(outcome.rawValue),
             ]
+            if !isTemporary { json["isTemporary"] = false }
             json["httpStatus"] = httpStatus.map { .number(.init($0)) }
             return .object(json)
         }
@@ -106,6 +109,7 @@ extension RefreshBackoff {
         pause = Term(from: stored.begin, for: min(stored.length, .seconds(Self.longestWish)))
         code = AuthError.Code(rawValue: try json.string("code"))
         message = try json.string("message")
+        isTemporary = try json.optional("isTemporary") { try $0.bool($1) } ?? true
         httpStatus = try json.optional("httpStatus") { try $0.int($1) }
     }
 }
