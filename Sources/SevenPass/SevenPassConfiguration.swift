@@ -8,9 +8,9 @@ public import AppAuth
 /// let me = try await SevenPassClient(state, configuration).get("me")
 /// let report = try await SignOut(appName: "My App").run(state)
 /// ```
-/// ``SignOut`` revokes both tokens, removes the session and ends the one in the browser. The token cache of the older
-/// SDK corresponds to a ``TokenStore``, which loads, saves and deletes automatically, in a file or in the desktop's
-/// keyring.
+/// ``SignOut`` revokes the refresh token and all access tokens, removes the session and ends the one in the browser.
+/// The token cache of the older SDK corresponds to a ``TokenStore``, which loads, saves and deletes automatically, in a
+/// file or in the desktop's keyring.
 public struct SevenPassConfiguration: Sendable, Hashable {
     /// The issuer, from which everything else is discovered.
     public var issuer: Issuer

@@ -23,14 +23,14 @@ public struct AuthError: Error, Sendable, Hashable {
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one.
     public var httpStatus: Int?
-    /// The seconds to wait that the server asked for in `Retry-After`. Values outside 0 to 86,400 are clamped.
+    /// The seconds to wait: the server's `Retry-After`, or the rest of the pause after failed refreshes. Values outside 0 to 86,400 are clamped.
     public var retryAfter: Int? {
         get { wait }
         set { wait = Self.allowed(newValue) }
     }
     private var wait: Int?
-    /// When the next attempt is made, after a refresh failed for a temporary reason. Until then, callers get the error
-    /// at once and nothing is sent.
+    /// The time before which no refresh is sent, except with `forceRefresh`. Until then, calls return the current token while
+    /// it is valid (not with `minimumValidity`), and otherwise throw the error.
     public var nextAttempt: Date?
     /// Why the store failed, if the code is ``Code/store`` and the app can do something about it.
     public var storeProblem: StoreProblem?

@@ -12,7 +12,7 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     public static let noBus = StoreProblem(rawValue: "no_bus")
     /// The session bus has no service that keeps secrets.
     public static let noService = StoreProblem(rawValue: "no_service")
-    /// The keyring is locked, and the user could or should not be asked.
+    /// The keyring is locked, and the user could not or should not be asked.
     public static let locked = StoreProblem(rawValue: "locked")
     /// The user was asked to unlock the keyring and declined, or the prompt could not be shown.
     public static let dismissed = StoreProblem(rawValue: "dismissed")

@@ -115,8 +115,8 @@ public actor AuthState {
     /// after the store has the refresh token that came with it. If the store rejects it, the error is
     /// ``AuthError/Code/store``, the tokens stay in memory, and the next call tries to store them again.
     ///
-    /// After a second failure in a row, nothing is sent for a while, and callers get the error at once.
-    /// ``AuthError/nextAttempt`` says when the next attempt is made. A server's `Retry-After` causes a pause even after
+    /// After a second failure in a row, nothing is sent for a while: callers get the current token while it is valid,
+    /// otherwise the error. ``AuthError/nextAttempt`` is the earliest time at which a call sends another refresh. A server's `Retry-After` causes a pause even after
     /// the first failure, of five minutes at most.
     ///
     /// If the same user signs in again meanwhile, with the same client and store, the caller gets the new session's
