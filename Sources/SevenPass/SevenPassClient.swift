@@ -13,9 +13,9 @@ internal import JOSE
 /// If the server still rejects the token (401 with `invalid_token`), it is refreshed and the call is made once more.
 /// Redirects are not followed. The client is safe to share.
 ///
-/// Every call accepts header fields, and a query in its path. A body is JSON, or a form with `form:`. With a client secret, each call
-/// carries `appsecret_proof` in its query, as the older SDK's calls do: the access token's HMAC-SHA256 with the secret in
-/// hexadecimal, which is assumed.
+/// Every call accepts header fields, and a query in its path. A body is JSON, or a form with `form:`. With a client
+/// secret, each call carries `appsecret_proof` in its query, as the older SDK's calls do: the access token's
+/// HMAC-SHA256 with the secret in hexadecimal, which is assumed.
 public struct SevenPassClient: Sendable {
     /// The session whose tokens the client uses.
     public let state: AuthState

@@ -28,6 +28,19 @@ struct ResumeTests {
         }
     }
 
+    /// RFC 6749 §2.2: a client identifier is compared exactly, not by canonical equivalence as Swift compares strings.
+    @Test func `a session of a client whose name only looks the same means a new sign-in`() async throws {
+        try await World.run { world in
+            var record = try await world.signIn().record
+            record.client = Client(id: "caf\u{E9}", provider: record.client.provider)
+            var signIn = try signIn(world)
+            signIn.clientID = "cafe\u{301}"
+            #expect(await beginsAnew(signIn, record))
+            signIn.clientID = "caf\u{E9}"
+            #expect(await !beginsAnew(signIn, record))
+        }
+    }
+
     @Test func `the rules for ID tokens that the app has now replace the stored ones`() async throws {
         try await World.run { world in
             let store = TestStore()

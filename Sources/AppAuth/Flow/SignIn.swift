@@ -177,10 +177,10 @@ public struct SignIn: Sendable {
     /// checks that the store can take a session, that the metadata is complete and that the port is free.
     ///
     /// If the sign-in fails, a waiting browser shows the failure, nothing is stored, and an existing session stays in
-    /// the store. Tokens already issued are then revoked, unless the stored session may be of the same user:
-    /// at several providers the revocation would end that session too. After a rejected ID token, none are revoked. The tokens of a replaced session are revoked
-    /// under the same condition, after this call has returned: a process that ends soon calls
-    /// ``AuthState/settle(atMost:)`` first.
+    /// the store. Tokens already issued are then revoked, unless the stored session may be of the same user: at
+    /// several providers the revocation would end that session too. After a rejected ID token, none are revoked. The
+    /// tokens of a replaced session are revoked under the same condition, after this call has returned: a process
+    /// that ends soon calls ``AuthState/settle(atMost:)`` first.
     ///
     /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
     ///   `CancellationError`.

@@ -23,7 +23,8 @@ public struct AuthError: Error, Sendable, Hashable {
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one.
     public var httpStatus: Int?
-    /// The seconds to wait: the server's `Retry-After`, or the rest of the pause after failed refreshes. Values outside 0 to 86,400 are clamped.
+    /// The seconds to wait: the server's `Retry-After`, or the rest of the pause after failed refreshes. Values
+    /// outside 0 to 86,400 are clamped.
     public var retryAfter: Int? {
         get { wait }
         set { wait = Self.allowed(newValue) }

@@ -10,8 +10,8 @@ package import AppAuthProtocol
 /// and ends with ``Input/workDone(_:)``. `Phase` lists the phases of an operation that obtains a token.
 ///
 /// The machine makes one store call at a time, in the order of the requests. So a session that was read is not older than
-/// the one in memory, except while a change is unsaved and for an access token that the store has rejected. What a refresh requests after a sign-out has no effect, because the record that comes with the
-/// call has an end.
+/// the one in memory, except while a change is unsaved and for an access token that the store has rejected. What a refresh
+/// requests after a sign-out has no effect, because the record that comes with the call has an end.
 package struct SessionMachine {
     package typealias ID = Int
 

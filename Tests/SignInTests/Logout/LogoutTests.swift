@@ -73,6 +73,18 @@ struct LogoutTests {
         }
     }
 
+    @Test func `several access tokens are revoked, and named once`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let store = FileTokenStore(path: "\(fixture.sessions)/\(try #require(fixture.stored.first))")
+            let state = try #require(await AuthState(restoring: store, environment: .live))
+            _ = try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID]))
+            let json = try await fixture.run("logout", "--revoke-only", "--json").result()
+            #expect(json == ["revoked": ["refresh_token", "access_token"], "session_ended": false])
+            #expect(fixture.provider.count(.revocation) == 3)
+        }
+    }
+
     @Test func `--local removes only the stored session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
