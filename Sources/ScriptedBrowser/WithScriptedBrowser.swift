@@ -1,8 +1,10 @@
 public import AppAuth
 public import AppAuthProtocol
 
-/// Runs a sign-in or a sign-out with a browser that fills in forms by itself and keeps its cookies between URLs. If the
-/// browser fails, the body is cancelled and the error thrown.
+/// Runs a sign-in or a sign-out with a browser that fills in forms by itself and keeps its cookies between URLs.
+///
+/// If the browser fails before the body returns, the body is cancelled and the error thrown. If the body returns first,
+/// the browser still loads what the body has opened, as a real one would, and its errors are ignored.
 ///
 /// ```swift
 /// let state = try await withScriptedBrowser(entries: ["username": "alice", "password": "looking-glass"]) { browser in
@@ -35,7 +37,10 @@ public func withScriptedBrowser<Value: Sendable>(
         }
         defer { group.cancelAll() }
         while let value = try await group.next() {
-            if let value { return value }
+            guard let value else { continue }
+            visit.finish()
+            _ = await group.nextResult()
+            return value
         }
         throw CancellationError()
     }
