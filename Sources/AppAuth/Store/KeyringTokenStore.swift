@@ -55,11 +55,15 @@ public struct KeyringTokenStore: TokenStore {
     /// `keyring:`, the application and the account.
     public var location: String { "keyring:\(application)/\(account)" }
 
-    /// Returns the entries of an application, locked or not. It does not prompt the user.
+    /// Returns the entries of an application, locked or not. It does not prompt the user, but KeePassXC may.
     ///
+    /// - Parameter limit: How long to wait for the keyring service.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
-    public static func stored(application: String) async throws -> [KeyringTokenStore] {
-        let all = KeyringTokenStore(application: application, account: "", label: "")
+    public static func stored(
+        application: String, within limit: Duration = .seconds(30)
+    ) async throws -> [KeyringTokenStore] {
+        var all = KeyringTokenStore(application: application, account: "", label: "")
+        all.promptTimeout = limit
         return try await all.reach(all.entry(account: nil), within: all.promptTimeout, Commitment()) { service, _ in
             try service.list().map { KeyringTokenStore(application: application, account: $0.account, label: $0.label) }
         }

@@ -74,7 +74,7 @@ struct Logout: Command {
     private func find(
         _ console: Console, _ limit: Duration
     ) async throws -> (any TokenStore, AuthState?, discarded: String?)? {
-        guard let store = try await session.find()?.within(limit) else { return nil }
+        guard let store = try await session.find(within: limit) else { return nil }
         let discarded = discard ? try await StateFolder.discard(store, console) : nil
         return (store, try await state(in: store, console.environment), discarded)
     }

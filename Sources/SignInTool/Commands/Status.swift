@@ -13,7 +13,7 @@ struct Status: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         var sessions: [JSON] = []
         var unreadable: [(location: String, error: AuthError)] = []
-        for (location, record) in try await stored() {
+        for (location, record) in try await stored(limit) {
             switch record {
             case .success(let record):
                 guard (session.issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
@@ -44,16 +44,16 @@ struct Status: Command {
     /// Returns the argument of `--store` for a location.
     private static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
-    private func stored() async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
+    private func stored(_ limit: Duration) async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
         let entries: [StateFolder.Entry]
         switch session.store {
         case nil:
             // A system without any keyring is no error.
-            entries = try await StateFolder.entries(StateFolder().stores()).filter { entry in
+            entries = try await StateFolder.entries(StateFolder().stores().map { $0.within(limit) }).filter { entry in
                 guard case .failure(let error) = entry.record else { return true }
                 return ![.noLibrary, .noBus, .noService].contains(error.storeProblem)
             }
-        case .keyring: entries = try await StateFolder.entries(KeyringTokenStore.stored(application: "sign-in"))
+        case .keyring: entries = try await StateFolder.entries(KeyringTokenStore.allOfSignIn(within: limit))
         case .file(let path): entries = try await StateFolder.entries([FileTokenStore(path: path)])
         case .memory: entries = []
         }

@@ -78,7 +78,7 @@ extension StoredToken {
             return token
         }
 
-        /// The store that ``SessionOptions/find()`` would find, if that is a file and the only one.
+        /// The store that ``SessionOptions/find(within:)`` would find, if that is a file and the only one.
         fileprivate var store: FileTokenStore? {
             if let path { return FileTokenStore(path: path) }
             guard let folder = try? StateFolder() else { return nil }

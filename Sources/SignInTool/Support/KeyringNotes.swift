@@ -7,6 +7,11 @@ extension KeyringTokenStore {
     static func signIn(issuer: Issuer, clientID: String) -> KeyringTokenStore {
         KeyringTokenStore(application: "sign-in", issuer: issuer, clientID: clientID)
     }
+
+    /// Returns this program's entries. The wait for the keyring service fits a command's time limit.
+    static func allOfSignIn(within limit: Duration) async throws -> [KeyringTokenStore] {
+        try await stored(application: "sign-in", within: min(.seconds(30), limit.forWaits))
+    }
 }
 
 /// Notes in the state folder of the sessions that are in the keyring. Each is a small file, `NAME.keyring`, with the

@@ -80,31 +80,41 @@ struct StateFolder: Sendable {
         return names
     }
 
-    /// Reads the stored sessions, without prompting the user to unlock the keyring.
+    /// Reads the stored sessions, without prompting the user to unlock the keyring. It reads all at the same time, since a
+    /// keyring service that does not respond takes the whole time of each store.
     static func entries(_ stores: [any TokenStore]) async throws -> [Entry] {
-        var entries: [Entry] = []
-        for store in stores {
-            var reader = store
-            if var keyring = store as? KeyringTokenStore {
-                keyring.mayPrompt = false
-                reader = keyring
-            }
-            do {
-                let record = try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) { [reader] in
-                    try await reader.load()
-                }
-                if let record { entries.append(Entry(store: store, record: .success(record))) }
-            } catch let error as AuthError { entries.append(Entry(store: store, record: .failure(error))) }
+        try await withThrowingTaskGroup(of: (Int, Entry?).self) { group in
+            for (index, store) in stores.enumerated() { group.addTask { (index, try await entry(store)) } }
+            var entries = [Entry?](repeating: nil, count: stores.count)
+            for try await (index, entry) in group { entries[index] = entry }
+            return entries.compactMap { $0 }
         }
-        return entries
+    }
+
+    private static func entry(_ store: any TokenStore) async throws -> Entry? {
+        var reader = store
+        if var keyring = store as? KeyringTokenStore {
+            keyring.mayPrompt = false
+            reader = keyring
+        }
+        do {
+            let record = try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) { [reader] in
+                try await reader.load()
+            }
+            return record.map { Entry(store: store, record: .success($0)) }
+        } catch let error as AuthError { return Entry(store: store, record: .failure(error)) }
     }
 }
 
 extension SessionOptions {
-    /// Returns the store that the options select; nil if no session matches.
+    /// Returns the store that the options select, with timeouts that fit a command's time limit; nil if no session matches.
     ///
     /// - Throws: ``WrongUsage`` if several sessions match the options.
-    func find() async throws -> (any TokenStore)? {
+    func find(within limit: Duration) async throws -> (any TokenStore)? {
+        try await choose(limit)?.within(limit)
+    }
+
+    private func choose(_ limit: Duration) async throws -> (any TokenStore)? {
         let provider = try issuer.map { try Issuer($0) }
         let stores: [any TokenStore]
         switch store {
@@ -112,7 +122,7 @@ extension SessionOptions {
         case .memory: return MemoryTokenStore()
         case .keyring:
             if let provider, let clientID { return KeyringTokenStore.signIn(issuer: provider, clientID: clientID) }
-            stores = try await KeyringTokenStore.stored(application: "sign-in")
+            stores = try await KeyringTokenStore.allOfSignIn(within: limit)
         case nil:
             let folder = try StateFolder()
             if let provider, let clientID {
@@ -126,7 +136,7 @@ extension SessionOptions {
         }
         // With only one store there is nothing to choose, so it is not read here.
         if issuer == nil, clientID == nil, stores.count < 2 { return stores.first }
-        let entries = try await StateFolder.entries(stores).filter { entry in
+        let entries = try await StateFolder.entries(stores.map { $0.within(limit) }).filter { entry in
             guard let name = entry.name else { return issuer == nil && clientID == nil }
             return (issuer ?? name.issuer) == name.issuer && (clientID ?? name.clientID) == name.clientID
         }
@@ -135,7 +145,7 @@ extension SessionOptions {
         throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
     }
 
-    /// Returns the session in the store that ``find()`` has found.
+    /// Returns the session in the store that ``find(within:)`` has found.
     ///
     /// - Throws: ``AuthError`` if a named file has the session of another issuer or client.
     func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
@@ -176,7 +186,7 @@ extension SessionOptions {
         _ console: Console, within limit: Duration, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
-        guard let store = try await find()?.within(limit),
+        guard let store = try await find(within: limit),
             let state = try await restore(store, console.environment)
         else {
             throw AuthError(

@@ -142,6 +142,32 @@ struct KeyringSignInTests {
         }
     }
 
+    /// KeePassXC with no open database does not respond before the user has opened one.
+    @Test func `a keyring service that does not respond is named in time, and hides no session in a file`() async throws
+    {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let file = fixture.home + "/secret"
+                try "s3cret: 100% äß+/= and thirty-two\n".write(toFile: file, atomically: true, encoding: .utf8)
+                let other = fixture.loginArguments(
+                    keyring + ["--client-secret-file", file], client: "demo-confidential")
+                _ = try await fixture.start(other, bus).outcome().result()
+                _ = try await fixture.login("--store", "file:\(fixture.sessions)/file.json").result()
+                let stopped = try await fixture.start(["sh", "-c", Self.signal("STOP")], [], bus).outcome()
+                #expect(stopped.status == 0, "\(stopped)")
+                for command in [["token"], ["status"]] {
+                    let outcome = try await fixture.start(command + keyring + ["--json", "--timeout", "6"], bus)
+                        .outcome()
+                    #expect(try outcome.failure(1, "store").contains("does not respond"), "\(outcome)")
+                }
+                let status = try await fixture.run("status", "--json", "--timeout", "6", with: bus).result()
+                #expect(status["sessions"]?.array?.count == 1 && status["unreadable"]?.array?.count == 2, "\(status)")
+                _ = try await fixture.start(["sh", "-c", Self.signal("CONT")], [], bus).outcome()
+            }
+        }
+    }
+
     @Test func `twenty processes that need a token at once see one refresh`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
@@ -168,7 +194,7 @@ struct KeyringSignInTests {
                 let hold = fixture.provider.hold(.token, before: .response)
                 let refresh = try fixture.start(["token", "--json", "--force-refresh"], bus)
                 try await hold.arrived()
-                let killed = try await fixture.start(["sh", "-c", Self.killing], [], bus).outcome()
+                let killed = try await fixture.start(["sh", "-c", Self.signal("KILL")], [], bus).outcome()
                 #expect(killed.status == 0, "\(killed)")
                 let unlocking = KeyringSession.unlocking.replacing("--unlock", with: "--replace --unlock") + "true"
                 let run = ["XDG_RUNTIME_DIR": fixture.home + "/run"]
@@ -181,9 +207,12 @@ struct KeyringSignInTests {
         }
     }
 
-    private static let killing = #"""
+    /// A script that sends a signal to the keyring service.
+    private static func signal(_ name: String) -> String {
+        #"""
         call='gdbus call --session --dest org.freedesktop.DBus --object-path / --method'
         process=$($call org.freedesktop.DBus.GetConnectionUnixProcessID org.freedesktop.secrets)
-        process=${process#(uint32 } && kill -9 "${process%,)}"
+        process=${process#(uint32 } && kill -\#(name) "${process%,)}"
         """#
+    }
 }
