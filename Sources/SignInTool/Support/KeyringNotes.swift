@@ -9,8 +9,12 @@ extension KeyringTokenStore {
     }
 
     /// Returns this program's entries. The wait for the keyring service fits a command's time limit.
+    ///
+    /// An entry that only a note names counts too: the keyring may be away for a while (KeePassXC with no open database).
     static func allOfSignIn(within limit: Duration) async throws -> [KeyringTokenStore] {
-        try await stored(application: "sign-in", within: min(.seconds(30), limit.forWaits))
+        let listed = try await stored(application: "sign-in", within: min(.seconds(30), limit.forWaits))
+        let noted = try StateFolder().stores().compactMap { $0 as? KeyringTokenStore }
+        return listed + noted.filter { note in !listed.contains { $0.account == note.account } }
     }
 }
 

@@ -142,6 +142,34 @@ struct KeyringSignInTests {
         }
     }
 
+    /// As KeePassXC with no open database, if it is set not to ask for one.
+    @Test func `a keyring service without a keyring is no sign-out`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+            }
+            let (keyrings, aside) = (fixture.home + "/.local/share/keyrings", fixture.home + "/aside")
+            try FileManager.default.moveItem(atPath: keyrings, toPath: aside)
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                for command in [["token"], ["status"], ["logout", "--local"]] {
+                    for choice in [[], keyring] {
+                        let outcome = try await fixture.start(command + choice + ["--json"], bus).outcome()
+                        #expect(try outcome.failure(1, "store").contains("is unavailable"), "\(outcome)")
+                    }
+                }
+            }
+            try? FileManager.default.removeItem(atPath: keyrings)
+            try FileManager.default.moveItem(atPath: aside, toPath: keyrings)
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.run("token", "--json", with: bus).result()
+                _ = try await fixture.start(["logout", "--json", "--local"] + keyring, bus).outcome().result()
+                // Now it is one.
+                let status = try await fixture.start(["status", "--json"] + keyring, bus).outcome().result()
+                #expect(status["sessions"]?.array?.isEmpty == true)
+            }
+        }
+    }
+
     /// KeePassXC with no open database does not respond before the user has opened one.
     @Test func `a keyring service that does not respond is named in time, and hides no session in a file`() async throws
     {
