@@ -77,7 +77,7 @@ let package = Package(
         sample("opro", "OPro", ["AppAuthLegacy"]),
         sample("sbanken", "Sbanken", ["AppAuthLegacy"]),
 
-        // The tests: a target for each module, and what they share.
+        // The tests: a target for most modules, and what they share.
         module(
             "TestFixtures", "Tests/Support/Fixtures", appAuth + ["AppAuthTestProvider", "ScriptedBrowser", logging]),
         .testTarget(name: "AppAuthConcurrencyTests", dependencies: fixtures),

@@ -33,7 +33,7 @@ public struct TokenStoreConformance: Sendable {
     /// Creates a suite.
     ///
     /// - Parameter open: Opens the store of a name, each time anew, as another process would. A store with a new name
-    ///   is empty.
+    ///   is empty. The names are new with each run, so a database may keep what an earlier run has left.
     public init(open: @escaping @Sendable (_ name: String) async throws -> any TokenStore) { self.open = open }
 
     /// The promises that the suite checks.
@@ -44,8 +44,9 @@ public struct TokenStoreConformance: Sendable {
     /// - Returns: The violations; empty if the store keeps its promises.
     public func run() async -> [Violation] {
         var violations: [Violation] = []
+        let run = String(UInt64.random(in: .min ... .max), radix: 36)
         for (index, check) in Check.all.enumerated() {
-            if let found = await outcome(of: check, "conformance-\(index)") {
+            if let found = await outcome(of: check, "conformance-\(run)-\(index)") {
                 violations.append(Violation(sentence: check.sentence, found: found))
             }
         }

@@ -40,7 +40,8 @@ struct LogoutTokenTests {
                 more: ["id_token_signing_alg_values_supported": .array(algorithms.map(JSON.string))])
             var client = Client(
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
-                provider: provider, idTokenSignedResponseAlgorithm: registered)
+                provider: provider)
+            client.idTokenRules.signedResponseAlgorithm = registered
             client.idTokenRules.trustedAudiences = trustedAudiences
             var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),

@@ -131,6 +131,8 @@ struct StoredRecordTests {
         record.client.idTokenRules.leeway = .seconds(5)
         record.client.idTokenRules.maximumAge = .milliseconds(1500)
         #expect(try reread(record) == record)
+        record.client.idTokenRules.signedResponseAlgorithm = "ES256"
+        #expect(try reread(record) == record)
     }
 
     @Test func `numbers of the metadata keep their text, dates their fractions`() throws {

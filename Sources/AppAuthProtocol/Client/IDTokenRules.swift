@@ -14,6 +14,13 @@ public struct IDTokenRules: Sendable, Hashable {
     /// sign-in is ``AuthorizationRequest/Options/maxAge``.)
     public var maximumAge: Duration = .seconds(86_400)
 
+    /// The only accepted signature algorithm of ID tokens and logout tokens, for example `ES256`.
+    ///
+    /// Set it if the app knows the client's registration (`id_token_signed_response_alg`). If it is nil, the algorithm
+    /// in ``Client/registration`` counts, or else those that the provider lists. For tokens that do not come from the
+    /// token endpoint, an HMAC (`HS256`) is accepted only if it is named here or registered.
+    public var signedResponseAlgorithm: String?
+
     /// Creates the default rules.
     public init() {}
 }

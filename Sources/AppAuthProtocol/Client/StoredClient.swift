@@ -17,7 +17,6 @@ extension Client {
         if provider.isDiscovered { json["isDiscovered"] = true }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
-        json["idTokenSignedResponseAlgorithm"] = idTokenSignedResponseAlgorithm.map(JSON.string)
         if idTokenRules != IDTokenRules() { json["idTokenRules"] = idTokenRules.stored }
         return .object(json)
     }
@@ -38,23 +37,25 @@ extension Client {
                 guard let algorithm = DPoPAlgorithm(rawValue: try $0.string($1)) else { throw StoredObject.Damage() }
                 return algorithm
             },
-            bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false,
-            idTokenSignedResponseAlgorithm: try json.optional("idTokenSignedResponseAlgorithm") { try $0.string($1) })
+            bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false)
         idTokenRules = try json.optional("idTokenRules") { try IDTokenRules(stored: $0.object($1)) } ?? IDTokenRules()
     }
 }
 
 extension IDTokenRules {
     fileprivate var stored: JSON {
-        [
+        var json: JSON.Object = [
             "trustedAudiences": .array(trustedAudiences.sorted().map(JSON.string)), "leeway": JSON(storing: leeway),
             "maximumAge": JSON(storing: maximumAge),
         ]
+        json["signedResponseAlgorithm"] = signedResponseAlgorithm.map(JSON.string)
+        return .object(json)
     }
 
     fileprivate init(stored json: StoredObject) throws {
         trustedAudiences = Set(try json.strings("trustedAudiences"))
         (leeway, maximumAge) = (try json.duration("leeway"), try json.duration("maximumAge"))
+        signedResponseAlgorithm = try json.optional("signedResponseAlgorithm") { try $0.string($1) }
     }
 }
 

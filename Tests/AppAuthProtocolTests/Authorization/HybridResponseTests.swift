@@ -78,9 +78,10 @@ struct HybridResponseTests {
                     .editDocument { $0["id_token_signing_alg_values_supported"] = ["RS256", "HS256"] },
                     at: .openIDConfiguration)
             }
-            let client = Client(
+            var client = Client(
                 id: "demo", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
-                provider: try await world.metadata(), idTokenSignedResponseAlgorithm: algorithm)
+                provider: try await world.metadata())
+            client.idTokenRules.signedResponseAlgorithm = algorithm
             if let first {
                 for endpoint in [Endpoint.authorization, .interaction] {
                     world.provider.fault(.editIDToken(first), at: endpoint, times: nil)

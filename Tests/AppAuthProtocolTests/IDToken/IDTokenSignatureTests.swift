@@ -77,8 +77,9 @@ struct IDTokenSignatureTests {
         func verify(_ registered: String?, isFromBrowser: Bool) throws -> IDToken {
             let client = Client(
                 id: "s6BhdRkqt3", authentication: .clientSecretBasic(Secret(secret)),
-                provider: try Signer.provider(["ES256", "HS256"]), idTokenSignedResponseAlgorithm: registered)
+                provider: try Signer.provider(["ES256", "HS256"]))
             var verifier = IDTokenVerifier(client: client)
+            verifier.client.idTokenRules.signedResponseAlgorithm = registered
             verifier.now = { Timestamp(wall: Signer.now) }
             var expected = IDTokenVerifier.Expectations.usual
             expected.isFromBrowser = isFromBrowser
@@ -92,9 +93,8 @@ struct IDTokenSignatureTests {
 
     @Test func `the algorithm that an app names is the only one, also in a stored session`() throws {
         let (elliptic, rsa) = (try Signer(.es256), try Signer(.rs256))
-        let client = Client(
-            id: "s6BhdRkqt3", provider: try Signer.provider(["RS256", "ES256"]), idTokenSignedResponseAlgorithm: "ES256"
-        )
+        var client = Client(id: "s6BhdRkqt3", provider: try Signer.provider(["RS256", "ES256"]))
+        client.idTokenRules.signedResponseAlgorithm = "ES256"
         let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
         let stored = try AuthStateRecord(decoding: record.encoded(), from: "a test").client
         #expect(stored == client)

@@ -53,6 +53,20 @@ struct DeviceSignInTests {
         }
     }
 
+    // Core §3.1.3.7 step 7
+    @Test func `the algorithm that the app names is the only one`() async throws {
+        try await World.run { world in
+            let fixture = DeviceFixture(world)
+            for pause in 1...2 { fixture.plan(duringPause: pause) { try await $0.decide() } }
+            var signIn = try fixture.signIn()
+            signIn.idTokenRules.signedResponseAlgorithm = "ES256"
+            let error = await authError { _ = try await signIn.run(store: MemoryTokenStore()) }
+            #expect(error?.code == .invalidIDToken && error?.message.contains("'ES256', found 'RS256'") == true)
+            signIn.idTokenRules.signedResponseAlgorithm = "RS256"
+            _ = try await signIn.run(store: MemoryTokenStore())
+        }
+    }
+
     @Test func `each step is reported`() async throws {
         try await World.run { world in
             let fixture = DeviceFixture(world)

@@ -34,7 +34,7 @@ extension Client {
     }
 
     private var chosenForIDTokens: [String]? {
-        idTokenSignedResponseAlgorithm.map { [$0] } ?? registered("id_token_signed_response_alg")
+        idTokenRules.signedResponseAlgorithm.map { [$0] } ?? registered("id_token_signed_response_alg")
     }
 
     private func registered(_ member: String) -> [String]? { registration?.metadata[member]?.string.map { [$0] } }

@@ -48,8 +48,7 @@ extension Client {
             }
         var client = Client(
             id: id, authentication: authentication, provider: provider, dpop: dpop,
-            bindsTokensToCertificate: bindsTokensToCertificate,
-            idTokenSignedResponseAlgorithm: idTokenSignedResponseAlgorithm)
+            bindsTokensToCertificate: bindsTokensToCertificate)
         (client.registration, client.idTokenRules) = (registration, idTokenRules)
         return client
     }
