@@ -57,7 +57,9 @@ public struct KeyringTokenStore: TokenStore {
 
     /// Returns the entries of an application, locked or not. It does not prompt the user, but KeePassXC may.
     ///
-    /// - Parameter limit: How long to wait for the keyring service.
+    /// - Parameters:
+    ///   - application: The app, as in ``application``.
+    ///   - limit: How long to wait for the keyring service.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     public static func stored(
         application: String, within limit: Duration = .seconds(30)

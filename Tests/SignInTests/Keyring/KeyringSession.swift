@@ -40,8 +40,7 @@ final class KeyringSession: Sendable {
         let run = fixture.home + "/run"
         try FileManager.default.createDirectory(
             atPath: run, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        var arguments = ["dbus-run-session"]
-        var unlock = ""
+        var (unlock, rules) = ("", "<standard_session_servicedirs/>")
         switch kind {
         case .unlocked: unlock = unlocking
         case .locked(let isAnswered):
@@ -49,18 +48,18 @@ final class KeyringSession: Sendable {
             if !isAnswered {
                 try prompter("/bin/sleep 900", fixture)
             }
-        case .empty: arguments += ["--config-file", try configuration("", fixture)]
+        case .empty: rules = ""
         case .denied:
-            let rule =
-                #"<standard_session_servicedirs/><policy context="mandatory"><deny send_destination="org.freedesktop.secrets"/></policy>"#
-            arguments += ["--config-file", try configuration(rule, fixture)]
+            rules += #"<policy context="mandatory"><deny send_destination="org.freedesktop.secrets"/></policy>"#
             unlock = unlocking
         }
         // Not for ever, should the test be killed.
         let script = unlock + #"echo "bus $DBUS_SESSION_BUS_ADDRESS"; exec sleep 900"#
         var environment = fixture.environment
         environment["XDG_RUNTIME_DIR"] = run
-        return try ChildProcess(arguments + ["--", "sh", "-c", script], environment: environment)
+        let configuration = try configuration(rules, fixture)
+        return try ChildProcess(
+            ["dbus-run-session", "--config-file", configuration, "--", "sh", "-c", script], environment: environment)
     }
 
     /// A line end is the password. It has to come before a client uses the keyring.
@@ -75,6 +74,7 @@ final class KeyringSession: Sendable {
             .write(to: URL(fileURLWithPath: "\(folder)/\(name).service"))
     }
 
+    /// The socket of a bus that is killed stays: it lies in the folder of the test, which is removed.
     private static func configuration(_ rules: String, _ fixture: CommandFixture) throws -> String {
         let path = fixture.home + "/bus.conf"
         let text = """

@@ -19,6 +19,8 @@ package enum UnlockedKeyring {
             \(commands)
             status=$?
             kill -9 $(ask org.freedesktop.DBus.GetConnectionUnixProcessID string:org.freedesktop.DBus | awk '{print $2}')
+            socket=${DBUS_SESSION_BUS_ADDRESS#unix:path=}
+            rm -f "${socket%%,*}"
             exit $status
             """
         return ["--", "sh", "-c", script, "sh"] + arguments
