@@ -218,9 +218,10 @@ public struct IDTokenVerifier: Sendable {
     private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
         guard let previous = expected.previous else { return }
         func require(_ name: String, _ isSame: Bool) throws {
-            guard isSame else {
-                throw Self.refusal("expected the same '\(name)' as before the refresh, found another. Sign in again")
-            }
+            guard !isSame else { return }
+            var error = Self.refusal("expected the same '\(name)' as before the refresh, found another. Sign in again")
+            error.isOfChangedIDToken = true
+            throw error
         }
         try require("aud", Set(idToken.audience.map(ExactText.init)) == Set(previous.audience.map(ExactText.init)))
         try require("azp", idToken.claims["azp"] == previous.claims["azp"])

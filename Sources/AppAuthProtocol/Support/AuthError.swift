@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// do { token = try await state.freshAccessToken() }
-/// catch let error as AuthError where error.code == .signInRequired { showSignInButton() }
+/// catch let error as AuthError where error.needsSignIn { showSignInButton() }
 /// catch let error as AuthError where error.isTemporary { showOfflineBanner(error.message) }
 /// ```
 public struct AuthError: Error, Sendable, Hashable {
@@ -19,6 +19,9 @@ public struct AuthError: Error, Sendable, Hashable {
     public var outcome: Outcome
     /// Whether the same call may succeed later without a change.
     public var isTemporary: Bool
+    /// Whether only a new sign-in helps: the session has ended, it has no refresh token, or each refresh would bring an ID
+    /// token that differs from the first one where it must not (OpenID Connect Core §12.2).
+    public var needsSignIn: Bool { isOfChangedIDToken || [.signInRequired, .noRefreshToken].contains(code) }
     /// The OAuth error of the server's response, if it had one.
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one.
@@ -41,6 +44,8 @@ public struct AuthError: Error, Sendable, Hashable {
     package var rotatedRefreshToken: Secret?
     /// Whether a correctly signed ID token is rejected because it belongs to another user.
     package var isForeign = false
+    /// Whether the ID token of a refresh differs from the first one where it must not.
+    package var isOfChangedIDToken = false
 
     /// Creates an error.
     public init(

@@ -32,6 +32,7 @@ package struct RefreshBackoff: Sendable, Hashable {
     private let message: String
     private let outcome: AuthError.Outcome
     private let isTemporary: Bool
+    private let isOfChangedIDToken: Bool
     private let httpStatus: Int?
 
     /// The longest pause that the server did not ask for, in seconds.
@@ -48,7 +49,8 @@ package struct RefreshBackoff: Sendable, Hashable {
         let wish = min(Double(error.retryAfter ?? 0), Self.longestWish)
         pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
         (code, message, outcome) = (error.code, error.message, error.outcome)
-        (isTemporary, httpStatus) = (error.isTemporary, error.httpStatus)
+        (isTemporary, isOfChangedIDToken) = (error.isTemporary, error.isOfChangedIDToken)
+        httpStatus = error.httpStatus
     }
 
     /// Returns the error of the failure itself, for callers that waited for that refresh.
@@ -71,6 +73,7 @@ package struct RefreshBackoff: Sendable, Hashable {
             code, .refresh, message, outcome: outcome, isTemporary: isTemporary, httpStatus: httpStatus,
             retryAfter: remaining > 0 ? Int(remaining.rounded(.up)) : nil)
         error.nextAttempt = now.wall + remaining
+        error.isOfChangedIDToken = isOfChangedIDToken
         return error
     }
 }
@@ -94,6 +97,7 @@ extension RefreshBackoff {
                 "message": .string(message), "outcome": .string(outcome.rawValue),
             ]
             if !isTemporary { json["isTemporary"] = false }
+            if isOfChangedIDToken { json["isOfChangedIDToken"] = true }
             json["httpStatus"] = httpStatus.map { .number(.init($0)) }
             return .object(json)
         }
@@ -110,6 +114,7 @@ extension RefreshBackoff {
         code = AuthError.Code(rawValue: try json.string("code"))
         message = try json.string("message")
         isTemporary = try json.optional("isTemporary") { try $0.bool($1) } ?? true
+        isOfChangedIDToken = try json.optional("isOfChangedIDToken") { try $0.bool($1) } ?? false
         httpStatus = try json.optional("httpStatus") { try $0.int($1) }
     }
 }
