@@ -52,23 +52,19 @@ extension AuthState {
         return try await send(stage: stage) { _ in request }
     }
 
-    /// Sends a request that depends on the token; otherwise as ``send(_:)``.
+    /// Sends a request that depends on the token; otherwise as ``send(_:)``. The caller has checked its URL.
     package nonisolated func send(
         stage: AuthError.Stage = .resource, _ request: @Sendable (AccessToken) throws -> TransportRequest
     ) async throws -> TransportResponse {
-        func attempt(with token: AccessToken) async throws -> TransportResponse {
-            let request = try request(token)
-            try request.refuseUnsafeURL(stage)
-            return try await send(request, with: token, stage: stage)
-        }
         let token = try await freshAccessToken()
-        let response = try await attempt(with: token)
+        let response = try await send(request(token), with: token, stage: stage)
         guard environment.dialect.refusesToken(response) else { return response }
         // Another caller may have received the same response and refreshed already.
         let record = await record
         guard record.accessToken?.value != token.value || record.renewsItself else { return response }
         reject(token)
-        return try await attempt(with: freshAccessToken())
+        let newToken = try await freshAccessToken()
+        return try await send(request(newToken), with: newToken, stage: stage)
     }
 
     private nonisolated func send(
