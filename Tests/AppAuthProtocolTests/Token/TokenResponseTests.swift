@@ -23,8 +23,11 @@ struct TokenResponseTests {
         arguments: [
             ("[]", "expected a JSON object, found an empty array"), ("{}", "expected 'access_token', found none"),
             (#"{"access_token":1}"#, "expected 'access_token' to be a string, found a number"),
-            (#"{"access_token":"ü"}"#, "expected 'access_token' in visible ASCII characters, found other characters"),
-            (#"{"access_token":""}"#, "expected 'access_token' in visible ASCII characters, found none"),
+            (
+                #"{"access_token":"ü"}"#,
+                "expected 'access_token' to be 1 to 65536 visible ASCII characters, found other characters"
+            ),
+            (#"{"access_token":""}"#, "expected 'access_token' to be 1 to 65536 visible ASCII characters, found 0"),
             (#"{"access_token":"a","token_type":"mac"}"#, "expected the token type Bearer, found 'mac'"),
             (#"{"access_token":"a","token_type":"Bearer","expires_in":-1}"#, "seconds, found -1"),
             (#"{"access_token":"a","token_type":"Bearer","expires_in":1e400}"#, "seconds, found 1e400"),
