@@ -19,9 +19,11 @@ public struct AuthError: Error, Sendable, Hashable {
     public var outcome: Outcome
     /// Whether the same call may succeed later without a change.
     public var isTemporary: Bool
-    /// Whether only a new sign-in helps: the session has ended, it has no refresh token, or each refresh would bring an ID
-    /// token that differs from the first one where it must not (OpenID Connect Core §12.2).
-    public var needsSignIn: Bool { isOfChangedIDToken || [.signInRequired, .noRefreshToken].contains(code) }
+    /// Whether only a new sign-in helps: the session has ended, it has no refresh token or ID token, or each refresh would
+    /// bring an ID token that differs from the first one where it must not (OpenID Connect Core §12.2).
+    public var needsSignIn: Bool {
+        isOfChangedIDToken || [.signInRequired, .noRefreshToken, .noIDToken].contains(code)
+    }
     /// The OAuth error of the server's response, if it had one.
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one.
@@ -84,7 +86,7 @@ extension AuthError {
             let own: [Code] = [
                 .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
                 .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired, .sessionReplaced,
-                .noRefreshToken, .store, .listener, .browser, .unavailable,
+                .noRefreshToken, .noIDToken, .store, .listener, .browser, .unavailable,
             ]
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }
@@ -116,6 +118,8 @@ extension AuthError {
         public static let sessionReplaced: Code = "session_replaced"
         /// The access token has expired, and there is no refresh token.
         public static let noRefreshToken: Code = "no_refresh_token"
+        /// The session has no ID token that is valid for long enough, and a refresh brings none.
+        public static let noIDToken: Code = "no_id_token"
         /// The store could not be read or written.
         public static let store: Code = "store"
         /// The redirect listener could not bind its address.

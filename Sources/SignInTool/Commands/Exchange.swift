@@ -104,17 +104,15 @@ struct Exchange: Command {
 
     private func ofSession(_ console: Console, _ limit: Duration) async throws -> ExchangedToken {
         try await session.withState(console, within: limit) { state in
-            let token = try await state.patientAccessToken(
-                minimumValidity: nil, forceRefresh: false, until: ContinuousClock.now + limit, console)
-            guard subjectType?.kind == .idToken else {
-                return try await state.exchange(request(of: SecurityToken(token.value, kind: .accessToken)))
+            let deadline = ContinuousClock.now + limit
+            let token = try await state.patiently(forceRefresh: false, until: deadline, console) { isForced in
+                guard subjectType?.kind == .idToken else {
+                    return SecurityToken(
+                        try await state.freshAccessToken(forceRefresh: isForced).value, kind: .accessToken)
+                }
+                return SecurityToken(try await state.freshIDToken().rawValue, kind: .idToken)
             }
-            guard let idToken = await state.record.idToken else {
-                throw AuthError(
-                    .invalidConfiguration, .token, "the session has no ID token. Sign in again with openid in --scope",
-                    outcome: .notSent)
-            }
-            return try await state.exchange(request(of: SecurityToken(idToken.rawValue, kind: .idToken)))
+            return try await state.exchange(request(of: token))
         }
     }
 

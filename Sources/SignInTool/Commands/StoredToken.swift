@@ -73,7 +73,7 @@ extension StoredToken {
             var (token, session, common) = (Token(), SessionOptions(), CommonOptions())
             (session.issuer, session.clientID, session.store) = (issuer?.string, clientID, path.map(StoreChoice.file))
             (common.json, common.verbose, common.timeout, common.caFile) = (json, false, nil, nil)
-            (token.minimumValidity, token.forceRefresh) = (nil, false)
+            (token.minimumValidity, token.forceRefresh, token.isIDToken) = (nil, false, false)
             (token.session, token.common) = (session, common)
             return token
         }

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import FoundationEssentials
 
 /// The command `sign-in token`.
 struct Token: Command {
@@ -11,19 +12,33 @@ struct Token: Command {
     var minimumValidity: UInt32?
     @Flag(name: .customLong("force-refresh"), help: "Refresh the token even if it is still valid.")
     var forceRefresh = false
+    @Flag(name: .customLong("id-token"), help: "Print a valid ID token instead, for servers that accept one.")
+    var isIDToken = false
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let (token, record) = try await session.withState(console, within: limit) { state in
+        let validity = minimumValidity.map { Duration.seconds($0) }
+        let (result, token) = try await session.withState(console, within: limit) { state in
             console.advice.note(await state.record.client.authentication)
-            let token = try await state.patientAccessToken(
-                minimumValidity: minimumValidity.map { .seconds($0) }, forceRefresh: forceRefresh,
-                until: ContinuousClock.now + limit, console)
-            return (token, await state.record)
+            let deadline = ContinuousClock.now + limit
+            return try await state.patiently(forceRefresh: forceRefresh, until: deadline, console) { isForced in
+                guard isIDToken else {
+                    let token = try await state.freshAccessToken(minimumValidity: validity, forceRefresh: isForced)
+                    return (Self.result(token, await state.record), token.value)
+                }
+                // A refresh brings a new ID token too.
+                if isForced { _ = try await state.freshAccessToken(forceRefresh: true) }
+                let token = try await state.freshIDToken(minimumValidity: validity ?? .seconds(60))
+                return (Self.result(token), token.rawValue)
+            }
         }
-        try console.succeed(Self.result(token, record), text: token.value.reveal())
+        try console.succeed(result, text: token.reveal())
         return 0
+    }
+
+    private static func result(_ token: IDToken) -> JSON {
+        ["id_token": .string(token.rawValue.reveal()), "expires_at": .string(token.expiration.ISO8601Format())]
     }
 
     static func result(_ token: AccessToken, _ record: AuthStateRecord) -> JSON {

@@ -8,17 +8,20 @@ extension AuthState {
         await settle(atMost: (deadline - .now).forWaits)
     }
 
-    /// Returns a valid token, with retries until the deadline. If earlier refreshes have failed, it waits until the
+    /// Gets a valid token, with retries until the deadline. If earlier refreshes have failed, it waits until the
     /// next attempt is due. If the store has rejected new tokens, it tries to store them again. An error of its own
     /// refresh is thrown at once.
-    func patientAccessToken(
-        minimumValidity: Duration?, forceRefresh: Bool, until deadline: ContinuousClock.Instant, _ console: Console
-    ) async throws -> AccessToken {
+    ///
+    /// - Parameter get: Receives whether to refresh even if the token is valid.
+    func patiently<Value: Sendable>(
+        forceRefresh: Bool, until deadline: ContinuousClock.Instant, _ console: Console,
+        get: (_ forceRefresh: Bool) async throws -> Value
+    ) async throws -> Value {
         var forceRefresh = forceRefresh
         var hasSaid = false
         while true {
             do {
-                return try await freshAccessToken(minimumValidity: minimumValidity, forceRefresh: forceRefresh)
+                return try await get(forceRefresh)
             } catch let error as AuthError {
                 let wait: Duration
                 if hasUnsavedTokens {

@@ -41,6 +41,26 @@ struct TokenTests {
         }
     }
 
+    @Test func `with --id-token an ID token is printed, and renewed with one request`() async throws {
+        try await withDesk { fixture in
+            let login = try await fixture.login().result()
+            let json = try await fixture.run("token", "--id-token", "--json").result()
+            #expect(json.object?.members.map(\.name).sorted() == ["expires_at", "id_token"])
+            let token = try #require(json["id_token"]?.string)
+            let claims = try JWS(compact: token).claims
+            #expect(claims["sub"] == login["id_token_claims"]?["sub"])
+            let text = try await fixture.run("token", "--id-token")
+            #expect(text.output == token + "\n" && text.errors.isEmpty && text.status == 0)
+            #expect(fixture.provider.count(.token) == 1)
+            for option in [["--force-refresh"], ["--min-validity", "7200"]] {
+                let count = fixture.provider.count(.token)
+                let renewed = try await fixture.start(["token", "--id-token"] + option).outcome()
+                #expect(renewed.status == 0 && renewed.output != text.output, "\(renewed)")
+                #expect(fixture.provider.count(.token) == count + 1)
+            }
+        }
+    }
+
     @Test func `a token that is valid for long enough is not refreshed`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

@@ -1,0 +1,117 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import TestFixtures
+import Testing
+
+/// ID tokens as credentials. Those of the provider are valid for ten minutes, its access tokens for an hour.
+@Suite(.timeLimit(.minutes(1)))
+struct FreshIDTokenTests {
+    @Test func `an ID token that is valid for long enough is returned without a request`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let first = try await state.freshIDToken()
+            #expect(await state.record.idToken == first)
+            world.clock.advance(by: 530)
+            #expect(try await state.freshIDToken() == first)
+            #expect(world.provider.count(.token) == 1)
+            #expect(try await state.freshIDToken(minimumValidity: .seconds(100)) != first)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `callers that need a new one share a refresh, also in another process`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let other = try #require(await AuthState(restoring: store, environment: world.environment))
+            let old = try await state.freshIDToken()
+            world.clock.advance(by: 600)
+            let hold = world.provider.hold(.token)
+            let callers = [state, state, state, other, other].map { state in
+                Task { try await state.freshIDToken().rawValue }
+            }
+            try await hold.arrived()
+            // The access token is valid: its callers wait for nothing.
+            _ = try await state.freshAccessToken()
+            hold.release()
+            var tokens: Set<Secret> = []
+            for caller in callers { tokens.insert(try await caller.value) }
+            #expect(tokens.count == 1 && !tokens.contains(old.rawValue))
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `one that another process has stored is used`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let other = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 600)
+            let token = try await other.freshIDToken()
+            #expect(try await state.freshIDToken() == token)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `a provider that sends none at a refresh is reported, and the session goes on`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.sendsIDTokenOnRefresh = false
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            _ = try await state.freshIDToken()
+            world.clock.advance(by: 600)
+            let error = await authError { try await state.freshIDToken() }
+            #expect(error?.code == .noIDToken && error?.needsSignIn == true && error?.isTemporary == false)
+            _ = try await state.freshAccessToken()
+            #expect(await state.isAuthorized)
+        }
+    }
+
+    @Test func `without the scope openid nothing is sent`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn(scope: [.profile, .offlineAccess])
+            let error = await authError { try await state.freshIDToken() }
+            #expect(error?.code == .noIDToken && error?.message.contains("openid") == true)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `the pauses after failures are respected, and a session that has ended has none`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.clock.advance(by: 600)
+            world.provider.fault(.status(.serviceUnavailable, [.retryAfter: "60"]), at: .token)
+            for isHeldBack in [false, true] {
+                let error = await authError { try await state.freshIDToken() }
+                #expect(error?.isTemporary == true && error?.isHeldBack == isHeldBack)
+            }
+            #expect(world.provider.count(.token) == 2)
+            world.clock.advance(by: 60)
+            _ = try await state.freshIDToken()
+            try await state.forget()
+            #expect(await authError { try await state.freshIDToken() }?.code == .signInRequired)
+        }
+    }
+
+    @Test func `one that the store has not accepted is not returned before it has`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.clock.advance(by: 600)
+            let hold = world.provider.hold(.token, before: .response)
+            let caller = Task { try await state.freshIDToken() }
+            try await hold.arrived()
+            await store.refuse(with: TestStore.Refusal())
+            hold.release()
+            #expect(await authError { try await caller.value }?.code == .store)
+            #expect(await authError { try await state.freshIDToken() }?.code == .store)
+            await store.refuse(with: nil)
+            let token = try await state.freshIDToken()
+            #expect(await store.record?.idToken == token && world.provider.count(.token) == 2)
+        }
+    }
+}
