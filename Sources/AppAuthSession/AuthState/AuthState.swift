@@ -139,15 +139,21 @@ public actor AuthState {
         if minimumValidity == nil, !forceRefresh, parameters == .session, let run = cache.toJoin {
             return try await run.value()
         }
+        return try await accessToken(minimumValidity, forceRefresh, parameters)
+    }
+
+    /// Not inlined, so that a task that only joins a refresh keeps little: with 10,000 waiting tasks, a process has
+    /// 35 MB in place of 45 (Tests/Benchmarks/herd).
+    @inline(never)
+    private nonisolated func accessToken(
+        _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
+    ) async throws -> AccessToken {
         var need = SessionRules.TokenRequirement(began: environment.now())
         (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
         (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
         return try await accessToken(for: need)
     }
 
-    /// Not inlined, so that a task that only joins a refresh keeps little: with 10,000 waiting tasks, a process has
-    /// 35 MB in place of 45 (Tests/Benchmarks/herd).
-    @inline(never)
     nonisolated func accessToken(for need: SessionRules.TokenRequirement) async throws -> AccessToken {
         var need = need
         switch cache.find(for: &need) {
