@@ -32,6 +32,27 @@ struct DialectTests {
         }
     }
 
+    @Test func `a token exchange is translated, too`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.dialect.tokenRequest = { form, _, _ in form.append("called_by", "dialect") }
+            environment.dialect.tokenResponse = { response in
+                var response = response
+                response.body = Array(
+                    #"{"access_token":"x","token_type":"Bearer","issued_token_type":"urn:x"}"#.utf8)
+                return response
+            }
+            let store = TestStore()
+            _ = try await world.signIn(store: store)
+            world.provider.fault(.respond(.json(["key": "x"])), at: .token)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            let exchanged = try await state.exchange(
+                TokenExchangeRequest(of: SecurityToken(Secret("y"), kind: .accessToken)))
+            #expect(exchanged.value == Secret("x"))
+            #expect(world.provider.log(.token).last?.form["called_by"] == "dialect")
+        }
+    }
+
     @Test func `a response is translated, and then read as strictly as any`() async throws {
         try await World.run { world in
             var environment = world.environment

@@ -7,6 +7,18 @@ import Testing
 
 /// Tokens for fewer scopes (RFC 6749 §6) and for certain resources (RFC 8707) are never handed out for one another.
 struct ParametersTests {
+    @Test func `a malformed scope is refused before anything is sent (RFC 6749 §3.3)`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let error = await authError {
+                try await state.freshAccessToken(parameters: TokenParameters(scope: ["openid email"]))
+            }
+            #expect(error?.code == .invalidConfiguration && error?.outcome == .notSent)
+            #expect(world.provider.count(.token) == 1)
+            _ = try await state.freshAccessToken(parameters: TokenParameters(scope: ["openid"]))
+        }
+    }
+
     @Test func `each set of parameters has a token of its own`() async throws {
         try await World.run { world in
             let store = TestStore()

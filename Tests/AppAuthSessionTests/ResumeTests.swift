@@ -98,6 +98,21 @@ struct ResumeTests {
         }
     }
 
+    @Test func `the app's own metadata replaces what is stored for a registered client`() async throws {
+        try await World.run { world in
+            let registered = try await world.register(World.clientMetadata).client(at: world.metadata())
+            let record = try await world.signIn(registered).record
+            var changed = try signIn(world)
+            changed.clientID = record.client.id
+            changed.provider = try ProviderMetadata(
+                issuer: Issuer(world.provider.issuer),
+                endpoints: [.token: "https://token.example/new", .keys: "https://keys.example/new"])
+            let state = try #require(try await changed.restore(store: MemoryTokenStore(record)))
+            #expect(await state.record.client.provider == changed.provider)
+            #expect(await state.record.client.registration == record.client.registration)
+        }
+    }
+
     @Test func `a changed client secret is used from now on`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record

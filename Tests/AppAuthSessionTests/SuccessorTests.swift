@@ -42,6 +42,18 @@ struct SuccessorTests {
         }
     }
 
+    // OpenID Connect Back-Channel Logout §2.7
+    @Test(arguments: [true, false])
+    func `the provider's logout ends the later session, if it names that one`(isNamed: Bool) async throws {
+        try await signInAgain { _, store, state, new in
+            await store.put(new)
+            let hasEnded = try await state.endByProvider { ($0 == new.idToken) == isNamed }
+            #expect(hasEnded)
+            #expect(await (store.record == nil) == isNamed)
+            #expect(await state.isAuthorized == isNamed)
+        }
+    }
+
     @Test func `a refresh overtaken by a new sign-in returns the new session's token`() async throws {
         try await signInAgain { world, store, state, new in
             let hold = world.provider.hold(.token)

@@ -41,6 +41,8 @@ struct UnusedTokensTests {
         try await signIn(store: store) { world, result in
             #expect(throws: AuthError.self) { try result.get() }
             #expect(revoked(world) == ["refresh_token", "access_token"])
+            // The user may have dismissed a prompt of the store a moment ago.
+            #expect(await store.unattendedLoads == 1)
         }
         try await released
     }
@@ -57,6 +59,40 @@ struct UnusedTokensTests {
             #expect(
                 world.provider.log(.revocation).map { $0.form["token"] }
                     == [latest.refreshToken?.reveal(), latest.accessToken?.value.reveal()])
+        }
+    }
+
+    /// An app may throw an error of the library, for example of the claims, which is none of the sign-in's ID token.
+    @Test func `an error of the last step about an ID token is no rejected ID token`() async throws {
+        try await signIn(confirm: { _ in throw AuthError(.invalidResponse, .idToken, "no employee") }) {
+            world, result in
+            #expect(throws: AuthError.self) { try result.get() }
+            #expect(revoked(world) == ["refresh_token", "access_token"])
+        }
+    }
+
+    @Test func `a session that ends in the last step is not stored`() async throws {
+        let store = TestStore()
+        try await signIn(store: store, confirm: { try await $0.forget() }) { world, result in
+            let error = #expect(throws: AuthError.self) { try result.get() }
+            #expect(error?.code == .signInRequired)
+            #expect(await store.record == nil)
+        }
+    }
+
+    // RFC 6749 §7.1: a response that cannot be used may have brought a valid refresh token.
+    @Test(arguments: ["token_type", "expires_in"])
+    func `the refresh token of a response that is refused is revoked`(member: String) async throws {
+        try await World.run { world in
+            let response = try await world.authorize(try await world.client())
+            world.provider.fault(.editDocument { $0[member] = "mac" }, at: .token)
+            let error = await authError {
+                try await AuthState.exchange(response, store: TestStore(), environment: world.environment)
+            }
+            #expect(error?.code == .invalidResponse)
+            #expect(revoked(world) == ["refresh_token"])
+            let token = try #require(world.provider.log(.revocation).first?.form["token"])
+            #expect(!world.provider.isAlive(token))
         }
     }
 

@@ -65,19 +65,12 @@ package enum TrustRoots: Sendable, Hashable {
 
     /// Returns whether a folder contains hashed names. A few may be an administrator's additions to a bundle.
     static func holdsHashedCertificates(_ directory: String) -> Bool {
-        // FileManager would take longer to start than this takes.
-        guard let folder = opendir(directory) else { return false }
-        defer { closedir(folder) }
-        var count = 0
-        while count < 16, let entry = readdir(folder) {
-            let isHashed = withUnsafeBytes(of: entry.pointee.d_name) { name in isHashedName(name.prefix { $0 != 0 }) }
-            count += isHashed ? 1 : 0
-        }
-        return count == 16
+        guard let names = try? FolderNames.read(directory) else { return false }
+        return names.lazy.filter { isHashedName(Array($0.utf8)) }.prefix(16).count == 16
     }
 
     /// Returns whether a name has eight hexadecimal digits, a period and a number, for example `5ad8a5d6.0`.
-    private static func isHashedName(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+    private static func isHashedName(_ bytes: [UInt8]) -> Bool {
         guard bytes.count > 9 else { return false }
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let letters = UInt8(ascii: "a")...UInt8(ascii: "f")

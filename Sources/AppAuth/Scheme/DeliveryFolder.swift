@@ -125,19 +125,12 @@ package struct DeliveryFolder: Sendable {
 
     /// The sockets of all processes that wait for the scheme, including those that have died.
     func sockets() throws -> [String] {
-        guard let folder = opendir(path) else {
-            if errno == ENOENT { return [] }
-            throw Self.refusal("\(path) cannot be read: \(SystemError.text(errno))")
+        let names: [String]
+        do { names = try FolderNames.read(path) } catch {
+            if error.number == ENOENT { return [] }
+            throw Self.refusal("\(path) cannot be read: \(SystemError.text(error.number))")
         }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasPrefix(stem + "."), name != stem + ".lock" { names.append(name) }
-        }
-        return names.map { "\(path)/\($0)" }
+        return names.filter { $0.hasPrefix(stem + ".") && $0 != stem + ".lock" }.map { "\(path)/\($0)" }
     }
 
     /// Removes the sockets of processes that have died. Call it under the lock.

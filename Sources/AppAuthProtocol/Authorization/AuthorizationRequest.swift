@@ -98,17 +98,13 @@ public struct AuthorizationRequest: Sendable {
         return request
     }
 
-    /// Rejects an empty client ID (RFC 6749 §2.2) and malformed scope values (§3.3): the server could split one
-    /// differently and grant something else.
+    /// Rejects an empty client ID (RFC 6749 §2.2) and malformed scope values (§3.3).
     private static func check(_ client: Client, _ scope: [Scope]) throws {
-        func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+        guard !client.id.isEmpty else {
+            throw AuthError(
+                .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
         }
-        guard !client.id.isEmpty else { throw refusal("expected a client id, found an empty one") }
-        if let value = scope.first(where: { !$0.isWellFormed }) {
-            throw refusal(
-                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
-        }
+        try scope.check(for: .authorization)
     }
 
     /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts

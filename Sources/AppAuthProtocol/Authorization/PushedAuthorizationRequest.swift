@@ -1,5 +1,4 @@
 internal import HTTPTypes
-internal import JOSE
 
 extension AuthorizationRequest {
     /// Sends the request to the provider directly (RFC 9126), so that the browser carries only a reference to it. The
@@ -37,28 +36,18 @@ extension AuthorizationRequest {
         return form
     }
 
-    /// Reads the URI that the provider chose. The response must also have its lifetime in seconds (RFC 9126 §2.2).
+    /// Reads the URI that the provider chose. The response must also have its lifetime in seconds (RFC 9126 §2.2). No
+    /// message repeats the URI: a reader of the log could use it first.
     private static func requestURI(in response: TransportResponse) throws -> String {
-        func refusal(_ message: String) -> AuthError {
+        let object = try ResponseObject(response) { message in
             AuthError(
                 .invalidResponse, .authorization, "invalid response to the pushed authorization request: \(message)",
                 httpStatus: response.status.code)
         }
-        let json: JSON
-        do { json = try JSON(parsing: response.body) } catch { throw refusal("\(error)") }
-        // No message repeats the URI: a reader of the log could use it first.
-        let expected = "expected 'request_uri' of 1 to 2048 visible ASCII characters"
-        guard let uri = json["request_uri"]?.string else {
-            throw refusal("\(expected), found \(json["request_uri"].foundKind)")
-        }
-        guard (1...2048).contains(uri.utf8.count) else { throw refusal("\(expected), found \(uri.utf8.count)") }
-        guard uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw refusal("\(expected), found other characters")
-        }
-        let lifetime = json["expires_in"]
-        guard let seconds = lifetime?.double, seconds > 0 else {
-            let found = lifetime?.double.map { "\($0)" } ?? lifetime.foundText
-            throw refusal("expected 'expires_in' to be a number of seconds above 0, found \(found)")
+        _ = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
+        let uri = try object.required("request_uri") { try object.text($0, atMost: 2048) }
+        guard !uri.contains(" ") else {
+            throw object.refusal("expected 'request_uri' to be a URI, found other characters")
         }
         return uri
     }

@@ -81,10 +81,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
         guard scope.contains(.openID) else {
             throw Self.refusal("expected the scope to contain openid, found '\(scope.spaceDelimited ?? "")'")
         }
-        if let value = scope.first(where: { !$0.isWellFormed }) {
-            throw Self.refusal(
-                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
-        }
+        try scope.check(for: .authorization)
         guard hint.parameter.value?.isEmpty == false else { throw Self.refusal("expected a hint, found an empty one") }
         guard options.requestedExpiry.map({ $0 > 0 }) ?? true else {
             throw Self.refusal("expected an expiry of at least a second, found \(options.requestedExpiry ?? 0)")

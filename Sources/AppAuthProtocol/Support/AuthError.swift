@@ -146,9 +146,10 @@ extension AuthError {
     public enum Outcome: String, Sendable, Hashable {
         /// The request was not sent: it was never made, or resolving the name, connecting or TLS failed.
         case notSent
-        /// The request was sent and no response came: the server may have acted on it.
+        /// The request was sent, and the server may have acted on it: no response came, or an error of the server (5xx),
+        /// or a response that cannot be used.
         case perhapsProcessed
-        /// The server responded, or the library rejected the response.
+        /// The server rejected the request, or the library rejected what it has received otherwise, such as a redirect.
         case refused
     }
 }

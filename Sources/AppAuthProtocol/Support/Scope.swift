@@ -8,7 +8,7 @@ public struct Scope: RawRepresentable, Hashable, Sendable, Codable, ExpressibleB
     public init(stringLiteral value: String) { rawValue = value }
 
     /// RFC 6749 §3.3: `scope-token = 1*( %x21 / %x23-5B / %x5D-7E )`.
-    var isWellFormed: Bool {
+    fileprivate var isWellFormed: Bool {
         !rawValue.isEmpty && rawValue.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
     }
 
@@ -35,4 +35,13 @@ extension [Scope] {
 
     /// The list as it is sent; nil if it is empty.
     public var spaceDelimited: String? { isEmpty ? nil : map(\.rawValue).joined(separator: " ") }
+
+    /// Throws if a value is malformed (RFC 6749 §3.3): the server could split it differently and grant something else.
+    func check(for stage: AuthError.Stage) throws {
+        guard let value = first(where: { !$0.isWellFormed }) else { return }
+        throw AuthError(
+            .invalidConfiguration, stage,
+            "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'",
+            outcome: .notSent)
+    }
 }

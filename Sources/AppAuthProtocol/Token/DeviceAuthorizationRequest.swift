@@ -36,10 +36,7 @@ public struct DeviceAuthorizationRequest: Sendable {
         endpoint = try client.require(.deviceAuthorization)
         // RFC 6749 §2.2, §3.3.
         guard !client.id.isEmpty else { throw Self.refusal("expected a client id, found an empty one") }
-        if let value = scope.first(where: { !$0.isWellFormed }) {
-            throw Self.refusal(
-                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
-        }
+        try scope.check(for: .authorization)
         (self.client, self.scope) = (client, scope)
         var form = FormParameters()
         form.append("scope", scope.spaceDelimited)

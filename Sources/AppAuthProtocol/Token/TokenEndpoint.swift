@@ -19,14 +19,22 @@ package struct TokenEndpoint: Sendable {
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
+        try TokenResponse(
+            await send(request.form, stage: stage), expecting: expectedType, received: environment.now(), stage: stage)
+    }
+
+    /// Sends a form and returns the response in the standard's form, if its status is 200.
+    func send(_ form: FormParameters, stage: AuthError.Stage) async throws -> TransportResponse {
         let url = try client.require(.token)
         let (client, dialect) = (client, environment.dialect)
         let sent = try await ClientEndpoint(client: client, environment: environment, proof: proof)
-            .post(request.form, to: url, stage: stage) { dialect.tokenRequest(&$0, &$1, client) }
+            .post(form, to: url, stage: stage) { dialect.tokenRequest(&$0, &$1, client) }
         var response = dialect.tokenResponse(sent)
         response.secrets = sent.secrets
         guard response.status == .ok else { throw response.oauthError(from: url, stage: stage) }
-        return try TokenResponse(
-            response, expecting: proof == nil ? .bearer : .dpop, received: environment.now(), stage: stage)
+        return response
     }
+
+    /// RFC 9449 §5: with a proof, a token is bound to its key, otherwise to none.
+    var expectedType: TokenType { proof == nil ? .bearer : .dpop }
 }

@@ -25,10 +25,7 @@ public struct TokenGrant: Sendable, Hashable {
         if let name = parameters.keys.sorted().first(where: Self.reservedParameters.contains) {
             throw Self.refusal("the library sets the parameter '\(name)' itself")
         }
-        if let value = scope.first(where: { !$0.isWellFormed }) {
-            throw Self.refusal(
-                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'")
-        }
+        try scope.check(for: .token)
         (self.type, self.scope, self.resources, self.parameters) = (type, scope, resources, parameters)
     }
 

@@ -28,6 +28,7 @@ public struct TokenParameters: Sendable, Hashable {
                 .invalidConfiguration, .refresh, "the library sets the parameter '\(name)' itself",
                 outcome: .notSent)
         }
+        try scope?.check(for: .refresh)
         return [("scope", scope?.spaceDelimited)] + resources.map { ("resource", $0) }
             + others.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }

@@ -104,13 +104,24 @@ extension AuthState {
     /// - Returns: Whether the session was ended by this call; false if it was over already.
     package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
         // Another process may have stored or ended the session.
-        _ = try? await perform(.read(isUnattended: false))
+        let read = try? await perform(.read(isUnattended: false))
+        let (known, reason) = (record, "the provider has ended it")
+        var hasEnded = false
         // A session that has ended in memory may still be in a store that rejected its removal.
-        guard record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) else {
-            return false
+        if record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) {
+            try await forget(because: reason)
+            hasEnded = true
         }
-        try await forget(because: "the provider has ended it")
-        return true
+        // Or the message may name a later sign-in of the same user, which a refresh would go on with.
+        if case .read(isReplaced: true)? = read, let stored = try await store.load(), stored.succeeds(known),
+            stored.end == nil, let idToken = stored.idToken, isNamed(idToken)
+        {
+            try stored.refuseToMove(at: store.location)
+            try await AuthState(record: stored, store: store, environment: environment, wasStored: true)
+                .forget(because: reason)
+            hasEnded = true
+        }
+        return hasEnded
     }
 }
 

@@ -58,13 +58,16 @@ extension AuthState {
     ) async throws -> TransportResponse {
         let token = try await freshAccessToken()
         let response = try await send(request(token), with: token, stage: stage)
-        guard environment.dialect.refusesToken(response) else { return response }
-        // Another caller may have received the same response and refreshed already.
-        let record = await record
-        guard record.accessToken?.value != token.value || record.renewsItself else { return response }
+        guard environment.dialect.refusesToken(response), await canReplace(token) else { return response }
         reject(token)
         let newToken = try await freshAccessToken()
         return try await send(request(newToken), with: newToken, stage: stage)
+    }
+
+    /// Whether there may be another token in place of one that a resource server has rejected. Another caller may have
+    /// received the same response and refreshed already.
+    package func canReplace(_ token: AccessToken) -> Bool {
+        record.accessToken?.value != token.value || record.renewsItself
     }
 
     private nonisolated func send(

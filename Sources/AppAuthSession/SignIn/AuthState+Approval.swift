@@ -66,10 +66,10 @@ extension AuthState {
     ) async throws -> AuthState {
         let proof = try DPoP(for: client)
         let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
-        let tokens = try await polling.tokens(poll, from: endpoint, every: interval, within: term)
         return try await begin(
-            with: tokens, of: client, proof: proof, in: store, environment: environment, confirm: confirm
-        ) {
+            as: client, proof: proof, in: store, environment: environment, confirm: confirm,
+            requested: { try await polling.tokens(poll, from: endpoint, every: interval, within: term) }
+        ) { tokens in
             let verifier = JWTVerifier(client: client, environment: environment)
             let idToken = try await verifier.idToken(of: tokens, scope: scope, expected)
             try check(idToken)

@@ -1,27 +1,30 @@
 internal import AppAuthProtocol
 
 extension AuthState {
-    /// Verifies, confirms and stores tokens that have just arrived. If they cannot be stored in the end, they are
-    /// revoked: otherwise they would stay valid for months, and no sign-out could reach them. For the same reason, the
-    /// tokens of the session that they replace are revoked.
+    /// Requests tokens, and verifies, confirms and stores them. If they cannot be stored in the end, they are revoked:
+    /// otherwise they would stay valid for months, and no sign-out could reach them. For the same reason, the tokens of
+    /// the session that they replace are revoked.
     ///
     /// Nothing is revoked if that could end the session that stays, see ``AuthStateRecord/mayShareGrant(with:)``. The
     /// revocation of a replaced session goes on after the return; ``settle(atMost:)`` waits for it.
     ///
     /// - Parameters:
-    ///   - tokens: The response of the token endpoint.
     ///   - store: The store for the session. An existing session is replaced.
     ///   - confirm: A last step of the app before the session is stored, which may use the session.
-    ///   - verified: Verifies the response.
+    ///   - requested: Returns the response of the token endpoint.
+    ///   - verified: Verifies it.
     /// - Returns: The session with the record that was stored.
     static func begin(
-        with tokens: TokenResponse, of client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
-        confirm: (AuthState) async throws -> Void = { _ in }, verified: () async throws -> AuthStateRecord
+        as client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
+        confirm: (AuthState) async throws -> Void = { _ in }, requested: () async throws -> TokenResponse,
+        verified: (TokenResponse) async throws -> AuthStateRecord
     ) async throws -> AuthState {
-        var unused = tokens.revocable
+        var unused: [RevocableToken] = []
         var failed: AuthStateRecord?
         do {
-            let record = try await verified()
+            let tokens = try await requested()
+            unused = tokens.revocable
+            let record = try await verified(tokens)
             failed = record
             let state = AuthState(
                 record: record, store: MemoryTokenStore(record), environment: environment, wasStored: true, proof: proof
@@ -33,6 +36,8 @@ extension AuthState {
             let confirmed = await state.record
             unused = confirmed.revocable
             try result.get()
+            // The app may have used the session in `confirm`, and ignored that it ended there.
+            if let end = confirmed.end { throw SessionRules.signInRequired(end.reason) }
             let replaced = try await store.replace(with: confirmed)
             let session = AuthState(
                 record: confirmed, store: store, environment: environment, wasStored: true, proof: proof)
@@ -43,11 +48,21 @@ extension AuthState {
             }
             return session
         } catch {
-            // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation. (The
-            // tokens of a refused refresh are revoked: that grant was this user's.)
-            if let error = error as? AuthError, error.stage == .idToken { throw error }
+            var error = error
+            if var rejected = error as? AuthError {
+                // After a refused ID token, the tokens may be another user's: do not use them, not even for a revocation.
+                // (The tokens of a refused refresh are revoked: that grant was this user's.)
+                if failed == nil, rejected.stage == .idToken { throw error }
+                // A response that cannot be used may have brought a refresh token all the same.
+                if let token = rejected.rotatedRefreshToken { unused = RevocableToken.tokens(token, []) }
+                rejected.rotatedRefreshToken = nil
+                error = rejected
+            }
+            if unused.isEmpty { throw error }
             await revoke(unused, of: client, environment) { [failed] in
-                guard let stored = try await store.load(), stored.end == nil else { return true }
+                // The user may have dismissed a prompt of this store a moment ago.
+                let stored = try await TokenStoreCall.$isUnattended.withValue(true) { try await store.load() }
+                guard let stored, stored.end == nil else { return true }
                 return failed.map { !stored.mayShareGrant(with: $0) } ?? false
             }
             throw error

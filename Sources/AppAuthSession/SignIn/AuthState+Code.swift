@@ -24,12 +24,11 @@ extension AuthState {
         let verifier = JWTVerifier(client: request.client, environment: environment)
         let grant = try await response.grant(verifiedBy: verifier)
         let early = try await verifier.idToken(with: grant, for: request)
-        let tokens = try await TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
-            .send(.exchange(grant, request), stage: .token)
+        let endpoint = TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
         return try await begin(
-            with: tokens, of: request.client, proof: request.proof, in: store, environment: environment,
-            confirm: confirm
-        ) {
+            as: request.client, proof: request.proof, in: store, environment: environment, confirm: confirm,
+            requested: { try await endpoint.send(.exchange(grant, request), stage: .token) }
+        ) { tokens in
             let idToken = try await verifier.idToken(
                 of: tokens, scope: request.scope, IDTokenVerifier.Expectations(request: request))
             try idToken?.requireSameUser(as: early)

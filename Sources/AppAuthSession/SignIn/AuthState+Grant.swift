@@ -70,11 +70,11 @@ extension AuthState {
     ) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
         let proof = try DPoP(for: client)
-        let tokens = try await TokenEndpoint(client: client, environment: environment, proof: proof)
-            .send(.present(grant), stage: .token)
+        let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
-            with: tokens, of: client, proof: proof, in: store, environment: environment
-        ) {
+            as: client, proof: proof, in: store, environment: environment,
+            requested: { try await endpoint.send(.present(grant), stage: .token) }
+        ) { tokens in
             let verifier = JWTVerifier(client: client, environment: environment)
             var idToken: IDToken?
             if let token = tokens.idToken, verifier.keys != nil {

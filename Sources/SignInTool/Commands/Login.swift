@@ -140,7 +140,8 @@ struct Login: Command {
                 console.say("No browser could be started: \(error.message). Open the URL above in a browser.")
             }
             ways.offerPasting()
-            if canUseDevice { ways.offerDevice() }
+            // A code for another device carries no further parameters.
+            if canUseDevice, asked.options == AuthorizationRequest.Options() { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
         case .foreignRedirect:
             waiting.sayOnce(

@@ -61,23 +61,11 @@ struct StateFolder: Sendable {
         }
     }
 
-    /// The names in the folder. `FileManager` would take longer to start than `sign-in token` takes for everything else
-    /// here.
     private func names() throws -> [String] {
-        func unreadable(_ error: Int32) -> AuthError {
-            let why = String(cString: strerror(error))
-            return AuthError(.store, .store, "\(path) cannot be read: \(why)", outcome: .notSent)
+        do { return try FolderNames.read(path) } catch {
+            let why = String(cString: strerror(error.number))
+            throw AuthError(.store, .store, "\(path) cannot be read: \(why)", outcome: .notSent)
         }
-        guard let folder = opendir(path) else { throw unreadable(errno) }
-        defer { closedir(folder) }
-        var names: [String] = []
-        errno = 0
-        while let entry = readdir(folder) {
-            names.append(
-                withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
-        }
-        guard errno == 0 else { throw unreadable(errno) }
-        return names
     }
 
     /// Reads the stored sessions, without prompting the user to unlock the keyring. It reads all at the same time, since a

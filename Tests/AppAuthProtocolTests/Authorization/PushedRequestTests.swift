@@ -66,7 +66,7 @@ struct PushedRequestTests {
         Fault.editDocument { $0["request_uri"] = nil }, .editDocument { $0["request_uri"] = "" },
         .editDocument { $0["request_uri"] = .string("urn:" + String(repeating: "x", count: 2045)) },
         .editDocument { $0["request_uri"] = 1 }, .editDocument { $0["request_uri"] = "urn:a b" },
-        .editDocument { $0["expires_in"] = nil }, .editDocument { $0["expires_in"] = "60" },
+        .editDocument { $0["expires_in"] = nil }, .editDocument { $0["expires_in"] = "soon" },
         .editDocument { $0["expires_in"] = 0 }, .editDocument { $0["expires_in"] = -1 },
         .status(.ok, json: ["request_uri": "urn:x", "expires_in": 60]), .status(.created), .htmlPage,
         .redirect(to: "https://evil.example/"),

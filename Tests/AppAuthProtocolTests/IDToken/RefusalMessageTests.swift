@@ -59,11 +59,11 @@ struct RefusalMessageTests {
 
     @Test(
         arguments: [
-            ("request_uri", nil, "expected 'request_uri' of 1 to 2048 visible ASCII characters, found none"),
-            ("request_uri", "", "visible ASCII characters, found 0"),
+            ("request_uri", nil, "expected 'request_uri', found none"),
+            ("request_uri", "", "expected 'request_uri' to be 1 to 2048 visible ASCII characters, found 0"),
             ("request_uri", "urn:a b", "found other characters"),
-            ("request_uri", 1, "found a number"), ("expires_in", nil, "seconds above 0, found none"),
-            ("expires_in", "60", "seconds above 0, found '60'"), ("expires_in", -1, "seconds above 0, found -1"),
+            ("request_uri", 1, "found a number"), ("expires_in", nil, "expected 'expires_in', found none"),
+            ("expires_in", "soon", "seconds, found 'soon'"), ("expires_in", 0, "to be 1 to"),
         ] as [(String, JSON?, String)])
     func `of a pushed request's response it says both`(name: String, value: JSON?, expected: String) async throws {
         try await World.run { world in

@@ -65,6 +65,7 @@ extension Client {
         if let ours = registration { return theirs.revision > ours.revision ? stored : self }
         // If the app created the client anew, without the registration, the session's registration is kept. Its
         // authentication is kept too, unless the app names another.
+        stored.provider = provider
         guard authentication != .none else { return stored }
         var client = self
         client.registration = theirs

@@ -44,23 +44,14 @@ public struct TokenExchangeRequest: Sendable, Hashable {
                 "expected a client with bearer tokens, found one that binds its tokens to a DPoP key",
                 outcome: .notSent)
         }
-        return try await send(to: ClientEndpoint(client: client, environment: environment))
+        return try await send(to: TokenEndpoint(client: client, environment: environment))
     }
 
-    package func send(to endpoint: ClientEndpoint) async throws -> ExchangedToken {
-        if let value = scope.first(where: { !$0.isWellFormed }) {
-            throw AuthError(
-                .invalidConfiguration, .token,
-                "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'",
-                outcome: .notSent)
-        }
-        let url = try endpoint.client.require(.token)
-        let response = try await endpoint.post(form, to: url, stage: .token)
-        guard response.status == .ok else {
-            throw response.oauthError(from: url, stage: .token)
-        }
+    package func send(to endpoint: TokenEndpoint) async throws -> ExchangedToken {
+        try scope.check(for: .token)
         return try ExchangedToken(
-            response, expecting: endpoint.proof == nil ? .bearer : .dpop, received: endpoint.environment.now())
+            await endpoint.send(form, stage: .token), expecting: endpoint.expectedType,
+            received: endpoint.environment.now())
     }
 
     /// §2.1: `audience` and `resource` may be repeated, and each token comes with its type.
@@ -107,7 +98,6 @@ public struct ExchangedToken: Sendable, Hashable {
         value = try object.required("access_token") { try object.secret($0) }
         kind = SecurityToken.Kind(rawValue: try object.required("issued_token_type") { try object.text($0) })
         let type = try object.required("token_type") { try object.text($0) }
-        // RFC 9449 §5: with a proof the token is bound to its key, otherwise to none.
         if let found = TokenType(wire: type), found != expected {
             throw object.refusal("expected the token type \(expected.rawValue), found '\(type)'")
         }
