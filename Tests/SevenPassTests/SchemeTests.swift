@@ -156,6 +156,20 @@ import Testing
         }
     }
 
+    /// RP-Initiated Logout §3: the listener could only send another one.
+    @Test(arguments: ["http://127.0.0.1:8400", "http://127.0.0.1/bye?x=1"])
+    func `a post-logout redirect URI without a path, or with a query, is refused`(uri: String) async throws {
+        try await withSevenPass { fixture in
+            let (state, _) = try await fixture.session()
+            var signOut = SignOut(appName: "Tests")
+            signOut.browser = nil
+            signOut.postLogoutRedirect = .uri(uri)
+            let report = try await signOut.run(state)
+            #expect(report.endSessionError?.code == .invalidConfiguration)
+            #expect(report.endSessionError?.message.contains("with a path, found '\(uri)'") == true)
+        }
+    }
+
     @Test func `Facebook's response comes by its scheme, with its fragment, beside the redirect`() async throws {
         try await withRuntimeFolder {
             try await withSevenPass { fixture in

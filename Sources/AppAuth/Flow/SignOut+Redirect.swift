@@ -44,8 +44,9 @@ extension SignOut {
         case .uri(let uri):
             guard let address = LoopbackAddress(uri) else {
                 throw AuthError(
-                    .invalidConfiguration, .logout, "expected a post-logout redirect URI on loopback", outcome: .notSent
-                )
+                    .invalidConfiguration, .logout,
+                    "expected a post-logout redirect URI on loopback with a path, found '\(uri.prefix(200))'",
+                    outcome: .notSent)
             }
             return .loopback(address)
         case .automatic:
@@ -112,7 +113,8 @@ private struct LoopbackAddress {
     init() {}
 
     init?(_ uri: String) {
-        guard let url = try? SecureURL(uri), url.scheme == "http", url.query == nil else { return nil }
+        // The provider compares the whole URI, except perhaps the port.
+        guard let url = try? SecureURL(uri), url.scheme == "http", url.endsWithPath else { return nil }
         switch url.host {
         case "127.0.0.1": host = .ipv4
         case "[::1]": host = .ipv6

@@ -28,6 +28,9 @@ public struct SecureURL: Sendable, Hashable {
         return rest.hasPrefix("/") ? rest : "/" + rest
     }
 
+    /// Whether the URL as written ends with a path: it has no query, and its path is not empty.
+    package var endsWithPath: Bool { string.hasSuffix(authority + path) }
+
     private var authorityStart: Int { schemeEnd + "://".utf8.count }
 
     private func part(_ range: Range<Int>) -> String {

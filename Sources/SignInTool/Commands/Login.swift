@@ -206,12 +206,19 @@ struct RedirectOptions: ParsableArguments, Sendable {
     func redirect(registered uris: [String]?) throws -> SignIn.Redirect {
         let isChosen = uri != nil || host != nil || path != nil || !ports.isEmpty
         // The provider may compare ports: a registered port is always right.
-        let hasPort = { (uri: String) in (try? SecureURL(uri)).map { $0.isLoopback && $0.port != nil } ?? false }
+        let hasPort = { (uri: String) in
+            (try? SecureURL(uri)).map { $0.isLoopback && $0.port != nil } ?? false
+        }
         let registered = isChosen ? nil : uris?.first(where: hasPort) ?? uris?.first
         var redirect = SignIn.Redirect()
         if let loopback = registered.flatMap({ try? SecureURL($0) }), loopback.isLoopback,
             let host = LoopbackRedirectListener.Host(argument: loopback.host)
         {
+            // The provider compares the whole URI, except perhaps the port.
+            guard loopback.endsWithPath else {
+                throw WrongUsage(
+                    "the registered redirect URI \(loopback.string) has no path, or has a query: register another")
+            }
             (redirect.host, redirect.path) = (host, loopback.path)
             redirect.ports = [loopback.port ?? 0]
             return redirect

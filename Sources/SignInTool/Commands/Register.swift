@@ -40,6 +40,11 @@ struct Register: Command {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        for uri in redirectURIs {
+            if let url = try? SecureURL(uri), url.isLoopback, !url.endsWithPath {
+                throw ValidationError("--redirect-uri: expected a path and no query, as in http://127.0.0.1/callback")
+            }
+        }
         if redirectURIs.isEmpty { throw ValidationError("Missing expected argument '--redirect-uri <redirect-uri>'") }
         if (method == .private_key_jwt) != (keyFile != nil) {
             throw ValidationError("--client-auth private_key_jwt and --client-key go together")

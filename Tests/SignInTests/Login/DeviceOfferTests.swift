@@ -90,6 +90,19 @@ struct DeviceOfferTests {
         }
     }
 
+    /// The code would carry neither.
+    @Test(arguments: [["--param", "audience=https://api.example"], ["--max-age", "60"]])
+    func `a sign-in with further parameters offers no code`(options: [String]) async throws {
+        try await withDesk(.device) { fixture in
+            let process = try fixture.start(fixture.loginArguments(["--no-browser"] + options))
+            let redirects = try await Redirects(process)
+            try await redirects.signIn()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(!outcome.errors.contains("any other device"))
+        }
+    }
+
     @Test func `without a device endpoint the code is not offered, and d is a wrong paste`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(

@@ -162,6 +162,7 @@ struct RegisterTests {
     @Test(arguments: [
         [], ["--redirect-uri", "http://127.0.0.1/", "--client-auth", "private_key_jwt"],
         ["--redirect-uri", "http://127.0.0.1/", "--client-key", "/tmp/x"], ["--redirect-uri"],
+        ["--redirect-uri", "http://127.0.0.1:8400"], ["--redirect-uri", "http://127.0.0.1/cb?x=1"],
     ])
     func `an impossible registration is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
