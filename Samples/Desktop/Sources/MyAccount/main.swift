@@ -1,7 +1,7 @@
 import AppAuth
 import CAdwaita
 import Dispatch
-import Foundation
+import Glibc
 
 // usage: my-account [ISSUER CLIENT-ID API-URL]
 let appID = "org.example.MyAccount"
@@ -13,10 +13,10 @@ if CommandLine.argc == 4 {
 }
 
 // The program is PREFIX/bin/my-account, and the translations are in PREFIX/share/locale.
-let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-let locales = program.deletingLastPathComponent().deletingLastPathComponent().appending(path: "share/locale")
 setlocale(LC_ALL, "")
-bindtextdomain("my-account", locales.path)
+let program = g_file_read_link("/proc/self/exe", nil)
+let folder = g_path_get_dirname(program)
+bindtextdomain("my-account", g_canonicalize_filename("../share/locale", folder))
 bind_textdomain_codeset("my-account", "UTF-8")
 textdomain("my-account")
 
@@ -25,6 +25,7 @@ do {
     let application = Application(try Account(configuration), id: appID)
     exit(application.run())
 } catch {
-    FileHandle.standardError.write(Data("my-account: \((error as? AuthError)?.message ?? "\(error)")\n".utf8))
+    let line = "my-account: \((error as? AuthError)?.message ?? "\(error)")\n"
+    write(STDERR_FILENO, line, line.utf8.count)
     exit(1)
 }
