@@ -198,5 +198,10 @@ class Browser:
     def enter(self, selector, text):
         self.call("POST", self.find(selector) + "/value", {"text": text})
 
+    def paste(self, selector):
+        """Pastes into a field, and returns what is in it then."""
+        self.enter(selector, "\ue009v")  # Ctrl-V
+        return self.call("GET", self.find(selector) + "/property/value")
+
     def click(self, selector):
         self.call("POST", self.find(selector) + "/click", {})

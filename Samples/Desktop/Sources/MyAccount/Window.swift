@@ -69,7 +69,7 @@ import CAdwaita
         widgets.set("waiting-spinner", "spinning", isWaiting)
         for name in ["open-again", "copy-address"] { enable(name, account.address != nil) }
         widgets.set("notice-text", "label", account.trouble.map(explanation) ?? "")
-        widgets.set("notice", "revealed", account.trouble != nil)
+        widgets.set("notice", "visible", account.trouble != nil)
         showStorage()
     }
 
