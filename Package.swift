@@ -58,7 +58,9 @@ let package = Package(
         // libssl for TLS; and a browser that fills in forms by itself.
         .target(name: "AppAuthTestSupport", dependencies: appAuth),
         .systemLibrary(name: "CLibssl", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
-        .target(name: "AppAuthTestProvider", dependencies: ["AppAuthConcurrency", "CLibssl", "JOSE", httpTypes] + nio),
+        .target(
+            name: "AppAuthTestProvider", dependencies: ["AppAuthConcurrency", "CLibssl", "JOSE", httpTypes] + nio,
+            resources: [.embedInCode("Provider/Configuration/alice.png")]),
         .target(name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes]),
 
         // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import JOSE
 internal import AppAuthTestProvider
 
 @main
@@ -40,6 +41,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("A user who can sign in, instead of alice.", valueName: "name:password"))
     var user: [UserArgument] = []
+
+    @Option(help: ArgumentHelp("The claim picture of each user, instead of the provider's own.", valueName: "url"))
+    var picture: String?
 
     @Option(
         help: ArgumentHelp("An additional client, with any loopback redirect.", valueName: "id[:secret]"))
@@ -91,9 +95,10 @@ struct LocalProviderCommand: AsyncParsableCommand {
         guard vendor != nil else { return }
         let ofTheProvider = [
             "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation, "--user": !user.isEmpty,
-            "--client": !client.isEmpty, "--require-par": requirePAR, "--require-dpop": requireDPoP,
-            "--dpop-nonce": dpopNonce, "--authorization-details-type": !authorizationDetailsType.isEmpty,
-            "--step-up": stepUp != nil, "--fault": !fault.isEmpty,
+            "--picture": picture != nil, "--client": !client.isEmpty, "--require-par": requirePAR,
+            "--require-dpop": requireDPoP, "--dpop-nonce": dpopNonce,
+            "--authorization-details-type": !authorizationDetailsType.isEmpty, "--step-up": stepUp != nil,
+            "--fault": !fault.isEmpty,
         ]
         let wrong = ofTheProvider.filter(\.value).keys.sorted()
         guard wrong.isEmpty else {
@@ -123,6 +128,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
         if let accessTokenLifetime { configuration.accessTokenLifetime = accessTokenLifetime }
         configuration.rotatesRefreshTokens = !noRotation
         if !user.isEmpty { configuration.users = user.map(\.user) }
+        if let picture {
+            for index in configuration.users.indices { configuration.users[index].claims["picture"] = .string(picture) }
+        }
         for index in configuration.clients.indices where configuration.clients[index].id == RegisteredClient.demo.id {
             configuration.clients[index].redirectURIs += redirectURI.map { .exact($0) }
         }

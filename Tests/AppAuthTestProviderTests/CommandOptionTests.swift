@@ -49,9 +49,26 @@ import Testing
         #expect(echo.status == 200)
     }
 
+    @Test(arguments: [[], ["--user", "bob:secret"]])
+    func `each user has the picture of the option`(users: [String]) async throws {
+        let child = try CommandTests.Child(users + ["--picture", "https://example.org/a.png"])
+        let issuer = String(child.firstLine().dropLast())
+        let (name, password) = users.isEmpty ? ("alice", "looking-glass") : ("bob", "secret")
+        let tokens = try await Wire.post(
+            issuer + "/token",
+            [
+                ("grant_type", "password"), ("client_id", "demo-confidential"),
+                ("client_secret", "s3cret: 100% äß+/= and thirty-two"), ("scope", "openid profile"),
+                ("username", name), ("password", password),
+            ])
+        let token = try #require(tokens.json?["access_token"]?.string, "\(tokens.text)")
+        let claims = try await Wire.send("GET", issuer + "/userinfo", [("Authorization", "Bearer \(token)")])
+        #expect(claims.json?["picture"]?.string == "https://example.org/a.png")
+    }
+
     @Test(arguments: [
         ["--require-par"], ["--require-dpop"], ["--dpop-nonce"], ["--authorization-details-type", "x"],
-        ["--step-up", "x"], ["--fault", "slow"],
+        ["--step-up", "x"], ["--picture", "https://example.org/alice.png"], ["--fault", "slow"],
     ])
     func `a vendor's double takes none of them`(option: [String]) throws {
         let child = try CommandTests.Child(["--double", "moltin"] + option)

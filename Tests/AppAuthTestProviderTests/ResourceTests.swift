@@ -56,6 +56,41 @@ import Testing
         }
     }
 
+    /// OpenID Connect Core §5.1. An app shows the picture without a token.
+    @Test(arguments: ["", "/tenant"])
+    func `the claim picture leads to the user's picture`(path: String) async throws {
+        let configuration = LocalProvider.Configuration.demo {
+            $0.issuerPath = path
+            $0.users += [
+                User(name: "bob", password: "secret", claims: ["picture": "https://a.example/b"]),
+                User(name: "carol", password: "secret"),
+            ]
+        }
+        try await withLocalProvider(configuration) { provider in
+            let flow = Flow(provider: provider)
+            let session = try provider.mintSession(scope: "openid profile")
+            let claims = try #require(try await flow.bearer(.userInfo, session.accessToken).json)
+            let url = try #require(claims["picture"]?.string)
+            #expect(url == provider.issuer + "/pictures/alice")
+            let picture = try await Wire.send("GET", url)
+            #expect(picture.status == 200)
+            #expect(picture.header("Content-Type") == "image/png")
+            #expect(picture.isComplete)
+            #expect(picture.body.starts(with: [0x89] + Array("PNG\r\n".utf8)))
+            #expect(picture.body == User.alice.picture)
+            #expect(try await Wire.post(url, []).status == 405)
+
+            // No other user has one here. A claim of the test's own stays as it is.
+            for (name, claim) in [("bob", "https://a.example/b"), ("carol", nil)] {
+                let token = try provider.mintSession(user: name, scope: "openid profile").accessToken
+                #expect(try await flow.bearer(.userInfo, token).json?["picture"]?.string == claim)
+                #expect(try await Wire.send("GET", provider.issuer + "/pictures/\(name)").status == 404)
+            }
+            let mail = try provider.mintSession(scope: "openid email").accessToken
+            #expect(try await flow.bearer(.userInfo, mail).json?["picture"] == nil)
+        }
+    }
+
     @Test func `userinfo is signed for a client that asked for it`() async throws {
         var client = RegisteredClient.demo
         client.userInfoAlgorithm = .es256

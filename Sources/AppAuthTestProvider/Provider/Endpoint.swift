@@ -47,6 +47,8 @@ extension LocalProvider {
         package static let clientConfiguration = Endpoint(rawValue: "clientConfiguration")
         /// The endpoint of distributed claims (OpenID Connect Core §5.6.2.2).
         package static let foreignClaims = Endpoint(rawValue: "foreignClaims")
+        /// The pictures of the users.
+        package static let picture = Endpoint(rawValue: "picture")
         /// Every other URL: 404.
         public static let none = Endpoint(rawValue: "none")
     }

@@ -35,6 +35,7 @@ struct Issuer: Sendable {
             .deviceAuthorization: path + "/device_authorization",
             .backchannelAuthentication: path + "/bc-authorize",
             .foreignClaims: path + "/claims",
+            .picture: path + "/pictures",
             .clientRegistration: path + "/register",
             .clientConfiguration: path + "/clients",
             // RFC 8628 §3.3: short, since users type it.
@@ -48,7 +49,7 @@ struct Issuer: Sendable {
     func path(of endpoint: Endpoint) -> String { paths[endpoint] ?? path + "/" }
 
     /// The endpoints whose path continues with an id.
-    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration, .foreignClaims]
+    private static let endpointsWithIDs: [Endpoint] = [.interaction, .clientConfiguration, .foreignClaims, .picture]
 
     /// Returns the endpoint at a path.
     func endpoint(at requested: String) -> Endpoint {

@@ -57,6 +57,7 @@ struct Router: Sendable {
         case .clientConfiguration: try ClientConfigurationEndpoint(context: context).respond(to: request)
         case .backchannelAuthentication: try BackchannelAuthenticationEndpoint(context: context).respond(to: request)
         case .foreignClaims: try ForeignClaimsEndpoint(context: context).respond(to: request)
+        case .picture: PictureEndpoint(context: context).respond(to: request)
         case .deviceVerification: try DeviceVerificationEndpoint(context: context).respond(to: request)
         default:
             try context.configuration.addition?.respond(to: request, at: endpoint, context)

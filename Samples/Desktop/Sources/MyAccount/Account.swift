@@ -37,6 +37,8 @@ import AppAuth
         case file(path: String, because: AuthError?)
     }
 
+    var issuer: Issuer { signIn.issuer }
+
     private let configuration: Configuration
     private var signIn: SignIn
     private var store: (any TokenStore)?

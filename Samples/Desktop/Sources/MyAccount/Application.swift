@@ -5,10 +5,12 @@ import Glibc
 @MainActor final class Application: Sendable {
     private let application: OpaquePointer
     private let account: Account
+    /// The folder of the app's icon, which is not in the desktop's search path if the app is not installed there.
+    private let icons: String
     private var window: Window?
 
-    init(_ account: Account, id: String) {
-        self.account = account
+    init(_ account: Account, id: String, icons: String) {
+        (self.account, self.icons) = (account, icons)
         application = OpaquePointer(adw_application_new(id, GApplicationFlags(rawValue: 0)))
     }
 
@@ -23,6 +25,7 @@ import Glibc
     /// Also called in the running app when the user starts a second one.
     private func activate() {
         if window == nil {
+            gtk_icon_theme_add_search_path(gtk_icon_theme_get_for_display(gdk_display_get_default()), icons)
             window = Window(account, of: application)
             connect(UnsafeMutableRawPointer(application), "window-removed") { [self] in holdUntilSaved() }
             account.restore()

@@ -6,7 +6,7 @@ import CAdwaita
     private let account: Account
     private let widgets = Widgets(PackageResources.window_ui)
     private var actions: [String: OpaquePointer] = [:]
-    /// The claims whose picture is shown or is being fetched.
+    /// The URL of the picture that is shown or is being fetched.
     private var shownPicture: String?
 
     init(_ account: Account, of application: OpaquePointer) {
@@ -69,7 +69,7 @@ import CAdwaita
         widgets.set("waiting-spinner", "spinning", isWaiting)
         for name in ["open-again", "copy-address"] { enable(name, account.address != nil) }
         widgets.set("notice-text", "label", account.trouble.map(explanation) ?? "")
-        widgets.set("notice", "revealed", account.trouble != nil)
+        widgets.set("notice", "visible", account.trouble != nil)
         showStorage()
     }
 
@@ -89,18 +89,23 @@ import CAdwaita
         widgets.set("name", "label", name)
         widgets.set("picture", "text", name)
         widgets.set("email", "subtitle", claims?.email ?? translated("Unknown"))
-        guard shownPicture != claims?.picture else { return }
-        shownPicture = claims?.picture
+        show(picture: claims?.picture)
+    }
+
+    /// Until the picture is there, and if it cannot be shown, the window shows the initials.
+    private func show(picture url: String?) {
+        guard shownPicture != url else { return }
+        shownPicture = url
         adw_avatar_set_custom_image(OpaquePointer(widgets["picture"]), nil)
-        guard let url = claims?.picture else { return }
-        Task { [widgets] in
-            guard let bytes = await picture(at: url, by: Environment.live.transport), shownPicture == url else {
+        guard let url else { return }
+        Task {
+            let file: [UInt8]?
+            do { file = try await picture(at: url, of: account.issuer, by: Environment.live.transport) } catch {
+                // For example, the computer is offline. The next change tries again.
+                if shownPicture == url, (error as? AuthError)?.isTemporary == true { shownPicture = nil }
                 return
             }
-            let image = g_bytes_new(bytes, gsize(bytes.count))
-            defer { g_bytes_unref(image) }
-            // Nil, and the initials stay, if the bytes are not an image.
-            guard let texture = gdk_texture_new_from_bytes(image, nil) else { return }
+            guard shownPicture == url, let texture = file.flatMap(texture) else { return }
             adw_avatar_set_custom_image(OpaquePointer(widgets["picture"]), texture)
             g_object_unref(UnsafeMutableRawPointer(texture))
         }

@@ -1,7 +1,7 @@
 import AppAuth
 import CAdwaita
 import Dispatch
-import Foundation
+import Glibc
 
 // usage: my-account [ISSUER CLIENT-ID API-URL]
 let appID = "org.example.MyAccount"
@@ -12,19 +12,22 @@ if CommandLine.argc == 4 {
     configuration.api = CommandLine.arguments[3]
 }
 
-// The program is PREFIX/bin/my-account, and the translations are in PREFIX/share/locale.
-let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-let locales = program.deletingLastPathComponent().deletingLastPathComponent().appending(path: "share/locale")
+// The program is PREFIX/bin/my-account, and PREFIX/share has the translations and the icon.
+let bin = g_path_get_dirname(g_file_read_link("/proc/self/exe", nil))
+let share = String(cString: g_canonicalize_filename("../share", bin))
 setlocale(LC_ALL, "")
-bindtextdomain("my-account", locales.path)
+bindtextdomain("my-account", share + "/locale")
 bind_textdomain_codeset("my-account", "UTF-8")
 textdomain("my-account")
 
+// Desktops find the entry and the icon of a window by this name.
+g_set_prgname(appID)
 main_actor_loop_attach()
 do {
-    let application = Application(try Account(configuration), id: appID)
+    let application = Application(try Account(configuration), id: appID, icons: share + "/icons")
     exit(application.run())
 } catch {
-    FileHandle.standardError.write(Data("my-account: \((error as? AuthError)?.message ?? "\(error)")\n".utf8))
+    let line = "my-account: \((error as? AuthError)?.message ?? "\(error)")\n"
+    write(STDERR_FILENO, line, line.utf8.count)
     exit(1)
 }

@@ -140,9 +140,9 @@ extension RegisteredClient {
 }
 
 extension LocalProvider.User {
-    /// The demo user: `alice`, with the password `looking-glass`.
+    /// The demo user: `alice`, with the password `looking-glass` and a picture.
     public static var alice: Self {
-        Self(
+        var alice = Self(
             name: "alice", password: "looking-glass", subject: "248289761001",
             claims: [
                 "name": "Alice Liddell", "given_name": "Alice", "family_name": "Liddell",
@@ -152,5 +152,7 @@ extension LocalProvider.User {
                 "address": ["locality": "Oxford", "country": "United Kingdom"],
                 "updated_at": 1_735_689_600,
             ])
+        alice.picture = PackageResources.alice_png
+        return alice
     }
 }

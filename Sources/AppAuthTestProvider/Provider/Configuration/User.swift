@@ -11,6 +11,8 @@ extension LocalProvider {
         public var subject: String
         /// The claims by name (Core §5.1).
         public var claims: JSON.Object
+        /// A picture of the user as a PNG. The provider serves it, and adds the claim `picture` unless there is one.
+        package var picture: [UInt8]?
         /// The code that a sign-in on the user's own device requires (CIBA Core §7.1 `user_code`); nil if it requires none.
         package var backchannelCode: String?
         /// The claims of other issuers about the user, for the userinfo endpoint.
