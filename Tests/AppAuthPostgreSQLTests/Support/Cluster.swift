@@ -1,7 +1,7 @@
 import AppAuthConcurrency
 import Foundation
 
-/// A PostgreSQL server on loopback. It runs as an unprivileged user, since it refuses to run as root.
+/// A PostgreSQL server, on loopback or on a machine of a ``Network``. It runs as an unprivileged user, since it refuses to run as root.
 ///
 /// Its parent is a shell that ends it and removes its folder when the tests end, even if they are killed: then the shell's
 /// input ends.
@@ -9,14 +9,16 @@ final class Cluster: Sendable {
     let port: Int
     /// The folder of its socket and its data.
     let folder: String
+    /// The machine; nil for this one.
+    let machine: Machine?
     /// The shells of the server, one for each start.
     private let shells = LockedValue<[Program]>([])
 
     /// The server of all tests that do not end it.
     static let shared = Task { try await Cluster.started() }
 
-    static func started() async throws -> Cluster {
-        let cluster = try Cluster { folder in
+    static func started(on machine: Machine? = nil) async throws -> Cluster {
+        let cluster = try Cluster(on: machine) { folder in
             let passwordFile = folder + "/password"
             try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
             _ = try Program.run(
@@ -33,6 +35,10 @@ final class Cluster: Sendable {
                     "--pgdata", folder + "/data", "--username", "app", "--pwfile", passwordFile, "--no-sync",
                     "--auth-host", "scram-sha-256", "--auth-local", "trust", "--encoding", "UTF8", "--no-locale",
                 ])
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: folder + "/data/pg_hba.conf"))
+            try file.seekToEnd()
+            try file.write(contentsOf: Data("host all all samenet scram-sha-256\n".utf8))
+            try file.close()
         }
         try await cluster.start()
         return cluster
@@ -40,7 +46,7 @@ final class Cluster: Sendable {
 
     /// Starts a standby that follows this server. From now on, this server confirms a change only when the standby has it.
     func standby() async throws -> Cluster {
-        let standby = try Cluster { folder in
+        let standby = try Cluster(on: nil) { folder in
             if geteuid() == 0 { _ = try Program.run("/bin/chown", ["postgres", folder]) }
             try Self.run(
                 "pg_basebackup",
@@ -55,12 +61,15 @@ final class Cluster: Sendable {
         return standby
     }
 
-    private init(_ fill: (_ folder: String) throws -> Void) throws {
+    private init(on machine: Machine?, _ fill: (_ folder: String) throws -> Void) throws {
+        self.machine = machine
         port = try Self.freePort()
         folder = NSTemporaryDirectory() + "appauth-postgresql-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         try fill(folder)
     }
+
+    var address: String { machine?.address ?? "127.0.0.1" }
 
     /// The certificate of the server, for the address 127.0.0.1.
     var certificate: String { folder + "/server.crt" }
@@ -68,7 +77,7 @@ final class Cluster: Sendable {
     /// Starts the server, and waits until it accepts connections.
     func start() async throws {
         var settings = [
-            "listen_addresses=127.0.0.1", "unix_socket_directories=\(folder)", "max_connections=200", "fsync=off",
+            "listen_addresses=\(address)", "unix_socket_directories=\(folder)", "max_connections=200", "fsync=off",
             "shared_buffers=16MB", "hot_standby=on",
         ]
         if FileManager.default.fileExists(atPath: certificate) {
@@ -76,7 +85,7 @@ final class Cluster: Sendable {
         }
         let server = [Self.binary("postgres"), "-D", folder + "/data", "-p", String(port)]
         let lifeline = #""$@" & server=$!; cat; kill -INT "$server"; wait "$server"; rm -rf "$0""#
-        let command = Self.asUser(server + settings.flatMap { ["-c", $0] })
+        let command = (machine?.prefix ?? []) + Self.asUser(server + settings.flatMap { ["-c", $0] })
         let shell = try Program("/bin/sh", ["-c", lifeline, folder] + command, environment: Self.environment)
         shells.withLock { $0.append(shell) }
         _ = try await shell.line { $0.contains("ready to accept ") && $0.contains("connections") }

@@ -84,8 +84,11 @@ final class Program: Sendable {
         return (ends[0], ends[1])
     }
 
+    /// The path of the program of these tests.
+    static let session = built("postgresql-program")
+
     /// Starts the program of these tests.
-    static func session(_ arguments: [String]) throws -> Program { try Program(built("postgresql-program"), arguments) }
+    static func session(_ arguments: [String]) throws -> Program { try Program(session, arguments) }
 
     /// Runs a command to its end.
     static func run(_ path: String, _ arguments: [String], environment: [String: String]? = nil) throws -> String {

@@ -11,9 +11,13 @@ struct Server: Sendable {
 
     /// Runs a test with a new database.
     ///
-    /// - Parameter isAlone: Whether the database has a server of its own, which the test may crash.
-    static func run(isAlone: Bool = false, _ test: (Server) async throws -> Void) async throws {
-        let cluster = try await isAlone ? Cluster.started() : Cluster.shared.value
+    /// - Parameters:
+    ///   - isAlone: Whether the database has a server of its own, which the test may crash.
+    ///   - machine: The machine that this server is on; nil for this one.
+    static func run(
+        isAlone: Bool = false, on machine: Machine? = nil, _ test: (Server) async throws -> Void
+    ) async throws {
+        let cluster = try await isAlone ? Cluster.started(on: machine) : Cluster.shared.value
         let server = Server(cluster: cluster, name: "test_\(UInt64.random(in: 0...UInt64.max))")
         let result: Result<Void, any Error>
         do {
@@ -41,9 +45,14 @@ struct Server: Sendable {
         try result.get()
     }
 
-    /// The connection string of a role.
-    func connection(port: Int? = nil, role: String = "app", password: String = Server.password) -> String {
-        "postgresql://\(role):\(password)@127.0.0.1:\(port ?? self.port)/\(name)"
+    /// The connection string of a role, for processes on the server's machine and network.
+    func connection(role: String = "app", password: String = Server.password) -> String {
+        "postgresql://\(role):\(password)@\(cluster.address):\(port)/\(name)"
+    }
+
+    /// The connection string for this process, which reaches a machine's server only through the socket in its folder.
+    private var ownConnection: String {
+        cluster.machine == nil ? connection() : "postgresql://app@/\(name)?host=\(cluster.folder)&port=\(port)"
     }
 
     func database(
@@ -51,7 +60,7 @@ struct Server: Sendable {
     ) throws -> PostgreSQLDatabase {
         var options = PostgreSQLDatabase.Options()
         set(&options)
-        return try PostgreSQLDatabase(connection(), encryptionKeys: keys, options: options)
+        return try PostgreSQLDatabase(ownConnection, encryptionKeys: keys, options: options)
     }
 
     /// Runs SQL as an operator does, and returns the values, one in a line.
