@@ -227,39 +227,6 @@ struct LockTests {
         }
     }
 
-    @Test func `when a synchronous standby is promoted, no confirmed change is lost, and the lock is acquired there`()
-        async throws
-    {
-        try await withStore(isAlone: true) { server, first in
-            try await server.withStandby { standby in
-                let hosts = "127.0.0.1:\(standby.port),127.0.0.1:\(server.port)"
-                let text = server.connection().replacing("127.0.0.1:\(server.port)", with: hosts)
-                // The standby is the first host, and is passed over.
-                let store = try PostgreSQLDatabase(text).store(for: "one")
-                let lock = try await store.refreshLock()
-                try await under(lock) { try await store.put(.sample("confirmed")) }
-                let old = try #require(Int(try server.sql("SELECT lock_number FROM appauth_session")))
-                try await server.crash()
-                let found = LockedValue("nothing")
-                let change = Task {
-                    try await TokenStoreCall.$refreshLock.withValue(lock) {
-                        try await store.update { record in
-                            found.withLock { $0 = record?.client.id ?? "none" }
-                            record = try .sample("after")
-                        }
-                    }
-                }
-                try standby.sql("SELECT pg_promote()")
-                try await change.value
-                #expect(found.withLock { $0 } == "confirmed")
-                #expect(try await store.name == "after")
-                #expect(try standby.locks(isGranted: true) == 1)
-                #expect(try #require(Int(try standby.sql("SELECT lock_number FROM appauth_session"))) > old)
-                lock.release()
-            }
-        }
-    }
-
     @Test func `reports come for changes by others and for a sign-out, and after a lost connection`() async throws {
         try await withStore(isAlone: true) { server, store in
             var reports = store.changes.makeAsyncIterator()

@@ -3,7 +3,6 @@ import AppAuthPostgreSQL
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
-import ScriptedBrowser
 import Foundation
 import Testing
 import TestFixtures
@@ -37,7 +36,7 @@ struct MachinesTests {
             try await withLocalProvider(configuration) { provider in
                 let store = try server.database().store(for: "one")
                 try await store.database.createTable()
-                try await signIn(at: provider, in: store)
+                _ = try await provider.signIn(store: store)
                 let proxies = try machines.map { machine in
                     try Program.session(["proxy", String(provider.port), machine.networkNamespace])
                 }
@@ -45,14 +44,6 @@ struct MachinesTests {
                 try await test(Fixture(server: server, provider: provider, store: store, machines: machines))
                 withExtendedLifetime(proxies) {}
             }
-        }
-    }
-
-    private func signIn(at provider: LocalProvider, in store: PostgreSQLTokenStore) async throws {
-        try await withScriptedBrowser(entries: ["username": "alice", "password": "looking-glass"]) { browser in
-            var signIn = try SignIn(issuer: Issuer(provider.issuer), clientID: "demo", appName: "Test")
-            signIn.browser = browser
-            _ = try await signIn.run(store: store)
         }
     }
 
@@ -94,6 +85,41 @@ struct MachinesTests {
             let there = try #require(await AuthState(restoring: fixture.store, environment: .live))
             try await there.signOut()
             #expect(try await watch.end().hasSuffix("ended"))
+        }
+    }
+
+    /// Without a grace period: a token that is sent twice ends the session.
+    @Test(.timeLimit(.minutes(5)))
+    func `tokens that a full disk does not take are stored later, and none is sent twice`() async throws {
+        try await run(.demo) { fixture in
+            let (provider, disk) = (fixture.provider, try SmallDisk(of: fixture.server))
+            try await fixture.expire()
+            let sent = provider.count(.token)
+            let backup = try await disk.backup()
+            // Before the refresh: nothing is sent.
+            try disk.fill()
+            let early = try await fixture.token(on: 0).end()
+            #expect(early.contains("53100"), "\(early)")
+            #expect(provider.count(.token) == sent)
+            try disk.empty()
+            // While the new tokens are on their way: the process keeps them and the lock.
+            let hold = provider.hold(.token)
+            let holder = try fixture.machines[0].session(["serve", fixture.server.connection(), "one"])
+            try await hold.arrived()
+            let other = try fixture.token(on: 1)
+            try disk.fill()
+            hold.release()
+            _ = try await holder.line { $0.contains("53100") }
+            // It stores them without a caller, and the other one gets them.
+            try disk.empty()
+            let token = try await other.end()
+            holder.write("again")
+            #expect(try await holder.end().hasSuffix("\n\(token)"), "\(token)")
+            #expect(provider.count(.token) == sent + 1)
+            backup.closeInput()
+            try await fixture.expire()
+            let next = try await fixture.token(on: 2).end()
+            #expect(!next.contains(" ") && next != token, "\(next)")
         }
     }
 

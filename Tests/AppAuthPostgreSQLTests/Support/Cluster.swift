@@ -40,12 +40,17 @@ final class Cluster: Sendable {
             try file.write(contentsOf: Data("host all all samenet scram-sha-256\n".utf8))
             try file.close()
         }
+        try FileManager.default.createDirectory(atPath: cluster.disk, withIntermediateDirectories: false)
+        try machine?.run("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", cluster.disk)
+        try machine?.run("chown", "postgres", cluster.disk)
         try await cluster.start()
         return cluster
     }
 
-    /// Starts a standby that follows this server. From now on, this server confirms a change only when the standby has it.
-    func standby() async throws -> Cluster {
+    /// Starts a standby that follows this server.
+    ///
+    /// - Parameter isSynchronous: Whether this server, from now on, confirms a change only when the standby has it.
+    func standby(isSynchronous: Bool) async throws -> Cluster {
         let standby = try Cluster(on: nil) { folder in
             if geteuid() == 0 { _ = try Program.run("/bin/chown", ["postgres", folder]) }
             try Self.run(
@@ -53,6 +58,7 @@ final class Cluster: Sendable {
                 ["-h", self.folder, "-p", String(port), "-U", "app", "-D", folder + "/data", "-R", "-c", "fast"])
         }
         try await standby.start()
+        guard isSynchronous else { return standby }
         for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
             try sql(statement, in: "postgres")
         }
@@ -70,6 +76,9 @@ final class Cluster: Sendable {
     }
 
     var address: String { machine?.address ?? "127.0.0.1" }
+
+    /// The folder of a small disk, if the server is on a machine of a network.
+    var disk: String { folder + "/disk" }
 
     /// The certificate of the server, for the address 127.0.0.1.
     var certificate: String { folder + "/server.crt" }
@@ -118,13 +127,15 @@ final class Cluster: Sendable {
     /// Runs SQL as an operator does, and returns the values, one in a line.
     @discardableResult
     func sql(_ statement: String, in database: String) throws -> String {
-        let output = try Program.run(
-            Self.binary("psql"),
-            [
-                "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", folder, "-p", String(port), "-U", "app",
-                "-c", statement, database,
-            ])
+        let output = try Program.run(Self.binary("psql"), console + ["-c", statement, database])
         return output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Starts a program that runs the SQL in its input, each line at once.
+    func console(in database: String) throws -> Program { try Program(Self.binary("psql"), console + [database]) }
+
+    private var console: [String] {
+        ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", folder, "-p", String(port), "-U", "app"]
     }
 
     private static func asUser(_ command: [String]) -> [String] {

@@ -30,19 +30,30 @@ struct Server: Sendable {
 
     var port: Int { cluster.port }
     var certificate: String { cluster.certificate }
+    var disk: String { cluster.disk }
 
     func start() async throws { try await cluster.start() }
     func crash() async throws { try await cluster.crash() }
 
-    /// Runs a test with a standby that has each confirmed change, as the database of the same name there.
-    func withStandby(_ test: (Server) async throws -> Void) async throws {
-        let standby = try await cluster.standby()
+    /// Runs a test with a standby, as the database of the same name there.
+    ///
+    /// - Parameter isSynchronous: Whether the standby has each confirmed change.
+    func withStandby(isSynchronous: Bool, _ test: (Server) async throws -> Void) async throws {
+        let standby = try await cluster.standby(isSynchronous: isSynchronous)
         let result: Result<Void, any Error>
         do { result = .success(try await test(Server(cluster: standby, name: name))) } catch {
             result = .failure(error)
         }
         try await standby.remove()
         try result.get()
+    }
+
+    /// Ends the replication to this standby, as a failure of the network between the two does.
+    func stopFollowing(_ primary: Server) throws {
+        try sql("ALTER SYSTEM SET primary_conninfo = ''")
+        try sql("SELECT pg_reload_conf()")
+        // Once this has returned, the primary has ended the replication.
+        try primary.sql("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_replication")
     }
 
     /// The connection string of a role, for processes on the server's machine and network.
@@ -68,6 +79,9 @@ struct Server: Sendable {
     func sql(_ statement: String) throws -> String {
         try cluster.sql(statement, in: name)
     }
+
+    /// Starts a program that runs the SQL in its input, each line at once.
+    func console() throws -> Program { try cluster.console(in: name) }
 
     /// How many advisory locks connections hold, or wait for.
     func locks(isGranted: Bool) throws -> Int {

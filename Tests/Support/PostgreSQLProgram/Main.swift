@@ -9,6 +9,8 @@ import JOSE
 /// Another process, perhaps on another machine, that uses a session in PostgreSQL.
 ///
 ///     postgresql-program token CONNECTION KEY [LOCK-TIMEOUT]   (prints a valid access token)
+///     postgresql-program serve CONNECTION KEY [LOCK-TIMEOUT]   (the same; after an error, which it prints, a line of input
+///                                                              makes it try again)
 ///     postgresql-program watch CONNECTION KEY                  (prints "watching", the access tokens that others store, and
 ///                                                              "ended" when they sign out)
 ///     postgresql-program conformance CONNECTION PREFIX         (checks the promises of a store, with keys that begin so, and
@@ -31,6 +33,7 @@ enum Main {
                     return print("no session")
                 }
                 print(try await state.freshAccessToken().value.reveal())
+            case "serve": try await serve(store(arguments))
             case "watch": try await watch(store(arguments))
             case "conformance":
                 let (database, prefix) = (arguments[2], arguments[3])
@@ -54,6 +57,13 @@ enum Main {
         var options = PostgreSQLDatabase.Options()
         if arguments.count > 4, let seconds = Double(arguments[4]) { options.lockTimeout = .seconds(seconds) }
         return try PostgreSQLDatabase(arguments[2], options: options).store(for: arguments[3])
+    }
+
+    private static func serve(_ store: PostgreSQLTokenStore) async throws {
+        guard let state = try await AuthState(restoring: store, environment: .live) else { return print("no session") }
+        repeat {
+            do { return say(try await state.freshAccessToken().value.reveal()) } catch { say("error: \(error)") }
+        } while await Task.detached { readLine() }.value != nil
     }
 
     private static func watch(_ store: PostgreSQLTokenStore) async throws {
