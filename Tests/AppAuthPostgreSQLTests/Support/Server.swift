@@ -4,7 +4,7 @@ import Foundation
 /// A database of a test's own.
 struct Server: Sendable {
     private let cluster: Cluster
-    private let name: String
+    let name: String
 
     /// The password of the role `app`, which owns the databases.
     static let password = "s3cret-of-app"
