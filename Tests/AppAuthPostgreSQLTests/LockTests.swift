@@ -12,10 +12,10 @@ import TestFixtures
 struct LockTests {
     /// Runs a test with a session named `first`.
     private func withStore(
-        lockTimeout: Duration = .seconds(60), isAlone: Bool = false, on machine: Machine? = nil,
+        lockTimeout: Duration = .seconds(60), isAlone: Bool = false, on machines: [Machine] = [],
         _ test: (Server, PostgreSQLTokenStore) async throws -> Void
     ) async throws {
-        try await Server.run(isAlone: isAlone, on: machine) { server in
+        try await Server.run(isAlone: isAlone, on: machines) { server in
             let store = try server.database { $0.lockTimeout = lockTimeout }.store(for: "one")
             try await store.database.createTable()
             try await store.put(.sample("first"))
@@ -133,7 +133,7 @@ struct LockTests {
     func `a holder whose network fails loses the lock, and does not overwrite newer tokens`() async throws {
         let network = try await Network()
         let machine = try await network.machine(1)
-        try await withStore(isAlone: true, on: try await network.machine(2)) { server, store in
+        try await withStore(isAlone: true, on: [try await network.machine(2)]) { server, store in
             let holder = try machine.session(["hold", server.connection(), "one", "1"])
             try await expectLoss(of: holder, in: store, while: machine.disconnect, until: machine.connect)
         }

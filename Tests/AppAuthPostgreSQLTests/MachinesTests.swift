@@ -7,7 +7,7 @@ import Foundation
 import Testing
 import TestFixtures
 
-/// Processes on three machines, and a database on a fourth, with one session at a provider that rotates refresh tokens.
+/// Processes on three machines, and a database on one or two more, with one session at a provider that rotates refresh tokens.
 /// The machines are network namespaces. The provider is on loopback, to which each machine has a proxy.
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
@@ -20,19 +20,24 @@ struct MachinesTests {
         let machines: [Machine]
 
         /// Starts a process on a machine that needs a token.
-        func token(on machine: Int) throws -> Program {
-            try machines[machine % 3].session(["token", server.connection(), "one", "1"])
+        ///
+        /// - Parameter insists: Whether it tries again after an error, with a line of input.
+        func token(on machine: Int, insists: Bool = false) throws -> Program {
+            try machines[machine % 3].session([insists ? "serve" : "token", server.connection(), "one", "1"])
         }
 
         func expire() async throws { try await store.update { $0 = try $0?.expired() } }
     }
 
-    private func run(_ configuration: LocalProvider.Configuration, _ test: (Fixture) async throws -> Void) async throws
-    {
+    private func run(
+        _ configuration: LocalProvider.Configuration, databases: Int = 1, _ test: (Fixture) async throws -> Void
+    ) async throws {
         let network = try await Network()
         var machines: [Machine] = []
-        for number in 1...3 { machines.append(try await network.machine(number)) }
-        try await Server.run(isAlone: true, on: try await network.machine(4)) { server in
+        for number in 1...(3 + databases) { machines.append(try await network.machine(number)) }
+        let servers = Array(machines[3...])
+        machines.removeLast(databases)
+        try await Server.run(isAlone: true, on: servers) { [machines] server in
             try await withLocalProvider(configuration) { provider in
                 let store = try server.database().store(for: "one")
                 try await store.database.createTable()
@@ -104,7 +109,7 @@ struct MachinesTests {
             try disk.empty()
             // While the new tokens are on their way: the process keeps them and the lock.
             let hold = provider.hold(.token)
-            let holder = try fixture.machines[0].session(["serve", fixture.server.connection(), "one"])
+            let holder = try fixture.token(on: 0, insists: true)
             try await hold.arrived()
             let other = try fixture.token(on: 1)
             try disk.fill()
@@ -123,39 +128,54 @@ struct MachinesTests {
         }
     }
 
-    private enum Fault: CaseIterable { case none, killedHolder, crash, partition, stoppedHolder }
+    /// What happens while the holder of the lock is at the provider.
+    private enum Fault: CaseIterable {
+        case none, killedHolder, crash, partition, stoppedHolder, fullDisk, failOver
+
+        /// How often the refresh token may be sent: once more by the next holder, if the first one has lost the lock.
+        var requests: ClosedRange<Int> { [.none, .fullDisk].contains(self) ? 1...1 : 1...2 }
+    }
 
     /// The holder's response is lost or late in most rounds, so the provider accepts a used token for an hour.
     @Test(.timeLimit(.minutes(240))) func `the session survives the failure of a holder, a network or the server`()
         async throws
     {
         let variables = ProcessInfo.processInfo.environment
-        let rounds = variables["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 10
+        let rounds = variables["APPAUTH_TORTURE_ROUNDS"].flatMap(Int.init) ?? 14
         let seed = variables["APPAUTH_TORTURE_SEED"].flatMap(UInt64.init) ?? .random(in: 0...9999)
         print("torture: \(rounds) rounds, APPAUTH_TORTURE_SEED=\(seed)")
         var random = Generator(state: seed)
         var configuration = LocalProvider.Configuration.demo
         configuration.refreshTokenGracePeriod = 3600
-        try await run(configuration) { fixture in
+        try await run(configuration, databases: 2) { fixture in
+            let disk = try SmallDisk(of: fixture.server)
+            var counts: [Fault: (rounds: Int, resent: Int)] = [:]
             for round in 1...rounds {
                 let fault =
                     round <= Fault.allCases.count
-                    ? Fault.allCases[round - 1] : Fault.allCases.randomElement(using: &random)
-                try await play(fault ?? .none, fixture, "round \(round), \(fault ?? .none)", &random)
+                    ? Fault.allCases[round - 1] : Fault.allCases.randomElement(using: &random) ?? .none
+                let requests = try await play(fault, fixture, disk, "round \(round), \(fault)")
+                #expect(fault.requests.contains(requests), "round \(round), \(fault): \(requests)")
+                counts[fault, default: (0, 0)].rounds += 1
+                counts[fault]?.resent += requests - 1
             }
+            let summary = counts.map { "\($0) \($1.rounds) (\($1.resent) sent again)" }.sorted()
+            print("torture: \(summary.joined(separator: ", "))")
         }
     }
 
+    /// - Returns: How often the refresh token was sent.
     private func play(
-        _ fault: Fault, _ fixture: Fixture, _ name: String, _ random: inout Generator
-    ) async throws {
+        _ fault: Fault, _ fixture: Fixture, _ disk: SmallDisk, _ name: String
+    ) async throws -> Int {
+        let backup = fault == .fullDisk ? try await disk.backup() : nil
         try await fixture.expire()
         let provider = fixture.provider
-        // The holder is at the provider while it happens.
         let sent = provider.count(.token)
-        if fault != .none { provider.fault(.delay(.seconds(3)), at: .token) }
-        let holder = try fixture.token(on: 0)
-        if fault != .none { try await waitUntil { provider.count(.token) > sent } }
+        let hold = fault == .fullDisk ? provider.hold(.token) : nil
+        if ![.none, .fullDisk].contains(fault) { provider.fault(.delay(.seconds(3)), at: .token) }
+        let holder = try fixture.token(on: 0, insists: fault == .fullDisk)
+        if fault != .none { try await provider.requests(sent + 1, at: .token) }
         let others = try (1...4).map { try fixture.token(on: $0 % 2 + 1) }
         let machine = fixture.machines[0]
         switch fault {
@@ -166,15 +186,24 @@ struct MachinesTests {
             try await fixture.server.start()
         case .partition: try machine.disconnect()
         case .stoppedHolder: holder.kill(SIGSTOP)
+        case .fullDisk:
+            try await hold?.arrived()
+            try disk.fill()
+            hold?.release()
+            _ = try await holder.line { $0.contains("53100") }
+            try disk.empty()
+        case .failOver: try await fixture.server.failOver()
         }
         var tokens: Set<String> = []
         for process in others { tokens.insert(try await process.end()) }
         try machine.connect()
         holder.kill(SIGCONT)
-        let late = try await holder.end()
+        if fault == .fullDisk { holder.write("again") }
+        let late = try await holder.end().split(separator: "\n").last.map(String.init) ?? ""
+        backup?.closeInput()
+        _ = try await backup?.end()
         #expect(tokens.count == 1 && tokens.allSatisfy { !$0.contains(" ") }, "\(name): \(tokens)")
-        // A refresh token whose holder has failed is sent once more, by the next holder.
-        #expect((1...(fault == .none ? 1 : 2)).contains(provider.count(.token) - sent), "\(name)")
+        let requests = provider.count(.token) - sent
         // The holder uses the tokens of the next one, or the others use the holder's.
         if fault != .killedHolder { #expect(tokens.contains(late), "\(name): \(late)") }
         let record = try #require(try await fixture.store.load(), "\(name)")
@@ -183,6 +212,7 @@ struct MachinesTests {
         try await fixture.expire()
         let next = try await fixture.token(on: 1).end()
         #expect(!next.contains(" ") && !tokens.contains(next), "\(name): \(next)")
+        return requests
     }
 
     private struct Generator: RandomNumberGenerator {

@@ -1,7 +1,8 @@
 import AppAuthConcurrency
 import Foundation
 
-/// A PostgreSQL server, on loopback or on a machine of a ``Network``. It runs as an unprivileged user, since it refuses to run as root.
+/// A PostgreSQL server, on loopback or on a machine of a ``Network``. It runs as an unprivileged user, since it refuses to
+/// run as root.
 ///
 /// Its parent is a shell that ends it and removes its folder when the tests end, even if they are killed: then the shell's
 /// input ends.
@@ -18,67 +19,86 @@ final class Cluster: Sendable {
     static let shared = Task { try await Cluster.started() }
 
     static func started(on machine: Machine? = nil) async throws -> Cluster {
-        let cluster = try Cluster(on: machine) { folder in
-            let passwordFile = folder + "/password"
-            try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
-            _ = try Program.run(
-                "/usr/bin/openssl",
-                [
-                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder + "/server.key",
-                    "-out", folder + "/server.crt",
-                ])
-            if geteuid() == 0 { _ = try Program.run("/bin/chown", ["-R", "postgres", folder]) }
-            try run(
-                "initdb",
-                [
-                    "--pgdata", folder + "/data", "--username", "app", "--pwfile", passwordFile, "--no-sync",
-                    "--auth-host", "scram-sha-256", "--auth-local", "trust", "--encoding", "UTF8", "--no-locale",
-                ])
-            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: folder + "/data/pg_hba.conf"))
-            try file.seekToEnd()
-            try file.write(contentsOf: Data("host all all samenet scram-sha-256\n".utf8))
-            try file.close()
-        }
-        try FileManager.default.createDirectory(atPath: cluster.disk, withIntermediateDirectories: false)
-        try machine?.run("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", cluster.disk)
-        try machine?.run("chown", "postgres", cluster.disk)
+        let cluster = try Cluster(on: machine)
+        let folder = cluster.folder
+        let passwordFile = folder + "/password"
+        try Server.password.write(toFile: passwordFile, atomically: true, encoding: .utf8)
+        _ = try Program.run(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder + "/server.key",
+                "-out", folder + "/server.crt",
+            ])
+        try cluster.giveToServer(folder)
+        try cluster.run(
+            "initdb",
+            [
+                "--pgdata", folder + "/data", "--username", "app", "--pwfile", passwordFile, "--no-sync",
+                "--auth-host", "scram-sha-256", "--auth-local", "trust", "--encoding", "UTF8", "--no-locale",
+            ])
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: folder + "/data/pg_hba.conf"))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data("host all all samenet scram-sha-256\n".utf8))
+        try file.close()
         try await cluster.start()
         return cluster
     }
 
     /// Starts a standby that follows this server.
-    ///
-    /// - Parameter isSynchronous: Whether this server, from now on, confirms a change only when the standby has it.
-    func standby(isSynchronous: Bool) async throws -> Cluster {
-        let standby = try Cluster(on: nil) { folder in
-            if geteuid() == 0 { _ = try Program.run("/bin/chown", ["postgres", folder]) }
-            try Self.run(
-                "pg_basebackup",
-                ["-h", self.folder, "-p", String(port), "-U", "app", "-D", folder + "/data", "-R", "-c", "fast"])
-        }
-        try await standby.start()
-        guard isSynchronous else { return standby }
-        for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
-            try sql(statement, in: "postgres")
-        }
-        let state = "SELECT sync_state FROM pg_stat_replication"
-        while try sql(state, in: "postgres") != "sync" { try await Task.sleep(for: .milliseconds(5)) }
+    func standby(isSynchronous: Bool, on machine: Machine? = nil) async throws -> Cluster {
+        let standby = try Cluster(on: machine)
+        try standby.giveToServer(standby.folder)
+        try await standby.follow(self, isSynchronous: isSynchronous)
         return standby
     }
 
-    private init(on machine: Machine?, _ fill: (_ folder: String) throws -> Void) throws {
+    /// Starts this server, which has ended or was never started, as the standby of another one.
+    ///
+    /// - Parameter isSynchronous: Whether the other one, from now on, confirms a change only when this one has it.
+    func follow(_ primary: Cluster, isSynchronous: Bool) async throws {
+        try? FileManager.default.removeItem(atPath: folder + "/data")
+        if let disk = machine?.disk { try machine?.run("find", disk, "-mindepth", "1", "-delete") }
+        try run(
+            "pg_basebackup",
+            [
+                "-h", primary.folder, "-p", String(primary.port), "-U", "app", "-D", folder + "/data", "-R", "-c",
+                "fast", "--no-sync",
+            ])
+        try await start()
+        guard isSynchronous else { return }
+        try primary.setStandby("*")
+        let state = "SELECT sync_state FROM pg_stat_replication"
+        while try primary.sql(state, in: "postgres") != "sync" { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    /// Makes this standby a primary, which has no standby.
+    func promote() throws {
+        try sql("SELECT pg_promote()", in: "postgres")
+        try setStandby("")
+    }
+
+    private func setStandby(_ name: String) throws {
+        for statement in ["ALTER SYSTEM SET synchronous_standby_names = '\(name)'", "SELECT pg_reload_conf()"] {
+            try sql(statement, in: "postgres")
+        }
+    }
+
+    private init(on machine: Machine?) throws {
         self.machine = machine
         port = try Self.freePort()
         folder = NSTemporaryDirectory() + "appauth-postgresql-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        try fill(folder)
+        if let machine { try giveToServer(machine.disk) }
+    }
+
+    private func giveToServer(_ folder: String) throws {
+        guard geteuid() == 0 else { return }
+        let command = (machine?.prefix ?? []) + ["/bin/chown", "-R", "postgres", folder]
+        _ = try Program.run(command[0], Array(command.dropFirst()))
     }
 
     var address: String { machine?.address ?? "127.0.0.1" }
-
-    /// The folder of a small disk, if the server is on a machine of a network.
-    var disk: String { folder + "/disk" }
 
     /// The certificate of the server, for the address 127.0.0.1.
     var certificate: String { folder + "/server.crt" }
@@ -87,7 +107,7 @@ final class Cluster: Sendable {
     func start() async throws {
         var settings = [
             "listen_addresses=\(address)", "unix_socket_directories=\(folder)", "max_connections=200", "fsync=off",
-            "shared_buffers=16MB", "hot_standby=on",
+            "shared_buffers=16MB", "hot_standby=on", "wal_retrieve_retry_interval=100ms",
         ]
         if FileManager.default.fileExists(atPath: certificate) {
             settings += ["ssl=on", "ssl_cert_file=\(certificate)", "ssl_key_file=\(folder)/server.key"]
@@ -119,9 +139,9 @@ final class Cluster: Sendable {
 
     private static let environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C"]
 
-    private static func run(_ name: String, _ arguments: [String]) throws {
-        let command = asUser([binary(name)] + arguments)
-        _ = try Program.run(command[0], Array(command.dropFirst()), environment: environment)
+    private func run(_ name: String, _ arguments: [String]) throws {
+        let command = (machine?.prefix ?? []) + Self.asUser([Self.binary(name)] + arguments)
+        _ = try Program.run(command[0], Array(command.dropFirst()), environment: Self.environment)
     }
 
     /// Runs SQL as an operator does, and returns the values, one in a line.

@@ -18,10 +18,15 @@ final class Network: Sendable {
     fileprivate static let environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
 
     private let hub: Program
+    /// The folder in which each machine has a disk of its own.
+    private let disk = NSTemporaryDirectory() + "appauth-disk-\(UUID().uuidString)"
 
     init() async throws {
-        hub = try await Self.shell("ip link add hub type bridge && ip link set hub up")
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
+        hub = try await Self.shell("ip link add hub type bridge && ip link set hub up", then: "rmdir \(disk)")
     }
+
+    deinit { rmdir(disk) }
 
     /// Connects a machine.
     ///
@@ -31,17 +36,19 @@ final class Network: Sendable {
         let shell = try await Self.shell(
             """
             ip link add cable type veth peer name port\(number) netns \(hub.id) && ip link set lo up &&
-            ip address add \(address)/24 dev cable && ip link set cable up
-            """, "--mount")
+            ip address add \(address)/24 dev cable && ip link set cable up && mount -t tmpfs tmpfs \(disk)
+            """)
         let machine = Machine(
-            address: address, shell: shell, port: "port\(number)", hub: ["--net=/proc/\(hub.id)/ns/net"])
+            address: address, disk: disk, shell: shell, port: "port\(number)", hub: ["--net=/proc/\(hub.id)/ns/net"])
         try machine.connect()
         return machine
     }
 
-    private static func shell(_ script: String, _ namespaces: String...) async throws -> Program {
+    /// - Parameter end: What the shell does when its input has ended.
+    private static func shell(_ script: String, then end: String = ":") async throws -> Program {
         let shell = try Program(
-            "/usr/bin/unshare", ["--net"] + namespaces + ["/bin/sh", "-c", "\(script) && echo ready && exec cat"],
+            "/usr/bin/unshare",
+            ["--net", "--mount", "/bin/sh", "-c", "\(script) && echo ready && { cat; \(end); }"],
             environment: environment)
         _ = try await shell.line { $0 == "ready" }
         return shell
@@ -51,6 +58,8 @@ final class Network: Sendable {
 /// A machine in a ``Network``.
 struct Machine: Sendable {
     let address: String
+    /// The folder of its disk.
+    let disk: String
     fileprivate let shell: Program
     fileprivate let port: String
     fileprivate let hub: [String]
@@ -71,6 +80,8 @@ struct Machine: Sendable {
     func run(_ command: String...) throws {
         _ = try Program.run(prefix[0], prefix.dropFirst() + command, environment: Network.environment)
     }
+
+    func resizeDisk(_ megabytes: Int) throws { try run("mount", "-o", "remount,size=\(megabytes)m", disk) }
 
     func connect() throws { try plug(["master", "hub"]) }
 

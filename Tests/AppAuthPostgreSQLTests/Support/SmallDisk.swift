@@ -1,11 +1,11 @@
-/// A disk of a few megabytes on the server's machine, which has the table of the sessions. The rest of the server stays
-/// where it was: a server that cannot write its log ends.
+/// The disk of the server's machine, to which the table of the sessions was moved. The rest of the server stays where it
+/// was: a server that cannot write its log ends.
 struct SmallDisk {
     private let server: Server
 
     init(of server: Server) throws {
         self.server = server
-        try server.sql("CREATE TABLESPACE small LOCATION '\(server.disk)'")
+        try server.sql("CREATE TABLESPACE small LOCATION '\(server.machine?.disk ?? "")'")
         try server.sql("ALTER TABLE appauth_session SET TABLESPACE small")
     }
 
@@ -20,26 +20,25 @@ struct SmallDisk {
         return backup
     }
 
-    /// Fills the disk, and then the pages of the table.
+    /// Fills the disk, and then the pages of the table, with rows that become smaller than that of a session.
     func fill() throws {
-        let insert = "INSERT INTO appauth_session (key, record) VALUES ('ballast/' || gen_random_uuid(), "
+        try server.machine?.resizeDisk(4)
+        func repeated(_ statement: String) -> String {
+            "LOOP BEGIN \(statement); number := number + 1; EXCEPTION WHEN disk_full THEN EXIT; END; END LOOP;"
+        }
+        let sizes = [1900, 300].map { "decode(repeat('00', \($0)), 'hex')" } + ["NULL"]
+        let rows = sizes.map { repeated("INSERT INTO appauth_session (key, record) VALUES ('#' || number, \($0))") }
         try server.sql(
             """
             CREATE TABLE ballast (data text) TABLESPACE small; ALTER TABLE ballast ALTER data SET STORAGE PLAIN;
-            DO $$ BEGIN
-            \(Self.repeated("INSERT INTO ballast VALUES (repeat('x', 8000))"))
-            \(Self.repeated(insert + "decode(repeat('00', 1900), 'hex'))"))
-            \(Self.repeated(insert + "decode(repeat('00', 300), 'hex'))"))
-            \(Self.repeated(insert + "NULL)"))
+            DO $$ DECLARE number int := 0; BEGIN
+            \(repeated("INSERT INTO ballast VALUES (repeat('x', 8000))")) \(rows.joined(separator: " "))
             END $$
             """)
     }
 
-    private static func repeated(_ statement: String) -> String {
-        "LOOP BEGIN \(statement); EXCEPTION WHEN disk_full THEN EXIT; END; END LOOP;"
-    }
-
     func empty() throws {
-        try server.sql("DROP TABLE ballast; DELETE FROM appauth_session WHERE key LIKE 'ballast/%'")
+        try server.sql("DROP TABLE ballast; DELETE FROM appauth_session WHERE key LIKE '#%'")
+        try server.machine?.resizeDisk(64)
     }
 }
