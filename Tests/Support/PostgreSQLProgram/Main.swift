@@ -21,7 +21,7 @@ import JOSE
 ///     postgresql-program cost CONNECTION KEY FILE              (prints the milliseconds of calls, in the median of 200, for
 ///                                                              the database and for a file)
 ///     postgresql-program proxy PORT NAMESPACE                  (prints "ready", and forwards connections to this port on
-///                                                              loopback from the network namespace)
+///                                                              loopback from the network namespace, until its input ends)
 @main
 enum Main {
     static func main() async {
@@ -143,6 +143,10 @@ enum Main {
         withAddress(&target) { isBound = bind(listener, $0, $1) == 0 }
         guard isBound, listen(listener, 64) == 0, enter(here) else { return perror("proxy") }
         say("ready")
+        Thread.detachNewThread {
+            while readLine() != nil {}
+            exit(0)
+        }
         while true {
             let near = accept(listener, nil, nil)
             guard near >= 0 else { continue }
