@@ -11,15 +11,18 @@ final class Network: Sendable {
     static let isPossible =
         (try? Program.run(
             "/usr/bin/unshare",
-            ["--net", "--mount", "/bin/sh", "-c", "ip link add hub type bridge && mount -t tmpfs tmpfs /mnt"],
+            [
+                "--net", "--mount", "/bin/sh", "-c",
+                "ip link add hub type bridge && ip link add cable type veth && mount -t tmpfs tmpfs /mnt",
+            ],
             environment: environment)) != nil
     static let reason: Comment = "needs root, iproute2, and namespaces for networks and mounts"
 
     fileprivate static let environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
 
-    private let hub: Program
+    fileprivate let hub: Program
     /// The folder in which each machine has a disk of its own.
-    private let disk = NSTemporaryDirectory() + "appauth-disk-\(UUID().uuidString)"
+    let disk = NSTemporaryDirectory() + "appauth-disk-\(UUID().uuidString)"
 
     init() async throws {
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
@@ -38,8 +41,7 @@ final class Network: Sendable {
             ip link add cable type veth peer name port\(number) netns \(hub.id) && ip link set lo up &&
             ip address add \(address)/24 dev cable && ip link set cable up && mount -t tmpfs tmpfs \(disk)
             """)
-        let machine = Machine(
-            address: address, disk: disk, shell: shell, port: "port\(number)", hub: ["--net=/proc/\(hub.id)/ns/net"])
+        let machine = Machine(address: address, network: self, shell: shell, port: "port\(number)")
         try machine.connect()
         return machine
     }
@@ -58,11 +60,13 @@ final class Network: Sendable {
 /// A machine in a ``Network``.
 struct Machine: Sendable {
     let address: String
-    /// The folder of its disk.
-    let disk: String
+    fileprivate let network: Network
     fileprivate let shell: Program
+    /// The end of its cable.
     fileprivate let port: String
-    fileprivate let hub: [String]
+
+    /// The folder of its disk.
+    var disk: String { network.disk }
 
     /// The prefix of a command that runs on this machine.
     var prefix: [String] {
@@ -90,6 +94,8 @@ struct Machine: Sendable {
 
     private func plug(_ place: [String]) throws {
         _ = try Program.run(
-            "/usr/bin/nsenter", hub + ["ip", "link", "set", port] + place + ["up"], environment: Network.environment)
+            "/usr/bin/nsenter",
+            ["--net=/proc/\(network.hub.id)/ns/net", "ip", "link", "set", port] + place + ["up"],
+            environment: Network.environment)
     }
 }

@@ -89,8 +89,9 @@ final class SimulatedServer {
         let use = grant.used[request.refreshToken]
         if let use {
             guard let grace = manner.grace, now - use.at <= grace, use.successor == grant.current else {
-                // A holder that has lost its lock cannot tell the next one what it has sent.
-                let isLate = [use.lock, request.lock].contains { $0?.isExcused ?? false }
+                // A holder that has lost its lock cannot tell the next one what it has sent until it has stored it.
+                let isUnknown = (use.lock?.isExcused ?? false) && fates[use.successor] != .stored
+                let isLate = isUnknown || request.lock?.isExcused ?? false
                 grant.end = .reuse(
                     excused: request.isAbandoned || request.isDuplicated || isLate || fates[use.successor] == .lost)
                 return .error("invalid_grant")
