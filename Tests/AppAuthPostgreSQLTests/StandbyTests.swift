@@ -55,6 +55,36 @@ struct StandbyTests {
         }
     }
 
+    /// Without a grace period: the refresh token is sent once. The asynchronous standby lacks only the note that it is.
+    @Test(arguments: [true, false])
+    func `a refresh that is in progress stores its tokens at the new primary`(isSynchronous: Bool) async throws {
+        try await run(isSynchronous: isSynchronous) { primary, standby, store in
+            try await withLocalProvider(.demo) { provider in
+                let session = try await provider.signIn(store: store)
+                let row = "SELECT version, record FROM appauth_session"
+                try await waitUntil { try standby.sql(row) == primary.sql(row) }
+                if !isSynchronous { try standby.stopFollowing(primary) }
+                let sent = provider.count(.token)
+                let hold = provider.hold(.token)
+                let refresh = Task { try await session.freshAccessToken(forceRefresh: true) }
+                try await hold.arrived()
+                // A synchronous standby has the change on disk, and shows it a little later.
+                if isSynchronous { try await waitUntil { try standby.sql(row) == primary.sql(row) } }
+                #expect(try (standby.sql(row) == primary.sql(row)) == isSynchronous)
+                let old = try Self.lockNumber(primary)
+                try await primary.crash()
+                try standby.sql("SELECT pg_promote()")
+                hold.release()
+                let token = try await refresh.value
+                #expect(try await store.load()?.accessToken?.value == token.value)
+                #expect(provider.count(.token) == sent + 1)
+                #expect(try Self.lockNumber(standby) > old)
+                _ = try await session.freshAccessToken(forceRefresh: true)
+                #expect(provider.count(.token) == sent + 2)
+            }
+        }
+    }
+
     /// The standby lacks the latest refresh. Other processes have only what it has, as does the process that has refreshed.
     @Test(arguments: [0, 3600], [true, false])
     func `with an asynchronous standby, a used refresh token is sent, and the provider's grace period decides`(
