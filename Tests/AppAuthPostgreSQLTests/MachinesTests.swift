@@ -7,8 +7,8 @@ import Foundation
 import Testing
 import TestFixtures
 
-/// Processes on three machines, and a database on one or two more, with one session at a provider that rotates refresh tokens.
-/// The machines are network namespaces. The provider is on loopback, to which each machine has a proxy.
+/// Processes on three machines, and a database on one or two more, with one session at a provider that rotates refresh
+/// tokens. The machines are network namespaces. The provider is on loopback, and each machine has a proxy to it.
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
 @Suite(.serialized, .enabled(if: Network.isPossible, Network.reason))
@@ -195,11 +195,11 @@ struct MachinesTests {
         case .failOver: try await fixture.server.failOver()
         }
         var tokens: Set<String> = []
-        for process in others { tokens.insert(try await process.end()) }
+        for process in others { tokens.insert(try await lastLine(of: process)) }
         try machine.connect()
         holder.kill(SIGCONT)
         if fault == .fullDisk { holder.write("again") }
-        let late = try await holder.end().split(separator: "\n").last.map(String.init) ?? ""
+        let late = try await lastLine(of: holder)
         backup?.closeInput()
         _ = try await backup?.end()
         #expect(tokens.count == 1 && tokens.allSatisfy { !$0.contains(" ") }, "\(name): \(tokens)")
@@ -213,6 +213,11 @@ struct MachinesTests {
         let next = try await fixture.token(on: 1).end()
         #expect(!next.contains(" ") && !tokens.contains(next), "\(name): \(next)")
         return requests
+    }
+
+    /// Returns the token or the error. If a server ends while libpq connects to it, libpq prints the server's warning.
+    private func lastLine(of process: Program) async throws -> String {
+        try await process.end().split(separator: "\n").last.map(String.init) ?? ""
     }
 
     private struct Generator: RandomNumberGenerator {
