@@ -105,7 +105,9 @@ let package = Package(
         program("listening-app", "Tests/Support/ListeningProgram", appAuth),
         program("scripted-browser", "Tests/Support/ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
         program("keyring-program", "Tests/Support/KeyringProgram", appAuth + ["AppAuthTestSupport"]),
-        program("postgresql-program", "Tests/Support/PostgreSQLProgram", appAuth + ["AppAuthPostgreSQL"]),
+        program(
+            "postgresql-program", "Tests/Support/PostgreSQLProgram",
+            appAuth + ["AppAuthPostgreSQL", "AppAuthTestSupport"]),
         // The session machine over simulated years.
         module("SessionSimulation", "Tests/Simulation/Model", appAuth),
         program("simulate", "Tests/Simulation/Program", ["SessionSimulation", arguments]),

@@ -12,10 +12,10 @@ import TestFixtures
 struct LockTests {
     /// Runs a test with a session named `first`.
     private func withStore(
-        lockTimeout: Duration = .seconds(60), isAlone: Bool = false,
+        lockTimeout: Duration = .seconds(60), isAlone: Bool = false, on machines: [Machine] = [],
         _ test: (Server, PostgreSQLTokenStore) async throws -> Void
     ) async throws {
-        try await Server.run(isAlone: isAlone) { server in
+        try await Server.run(isAlone: isAlone, on: machines) { server in
             let store = try server.database { $0.lockTimeout = lockTimeout }.store(for: "one")
             try await store.database.createTable()
             try await store.put(.sample("first"))
@@ -121,24 +121,37 @@ struct LockTests {
         }
     }
 
-    /// The whole course: the lock passes on, its next holder stores newer tokens, and the first one wakes up.
-    @Test(arguments: ["stopped", "partitioned"])
-    func `a holder that does not report loses the lock, and does not overwrite newer tokens`(how: String) async throws {
+    @Test func `a holder that is stopped loses the lock, and does not overwrite newer tokens`() async throws {
         try await withStore { server, store in
-            let proxy = try Program.session(["proxy", String(server.port)])
-            let port = try #require(Int(try await proxy.line()))
-            let holder = try Program.session(["hold", server.connection(port: port), "one", "1"])
-            _ = try await holder.line { $0 == "held" }
-            let sleeper = how == "stopped" ? holder : proxy
-            sleeper.kill(SIGSTOP)
-            let lock = try await store.refreshLock()
-            try await under(lock) { try await store.put(.sample("newer")) }
-            lock.release()
-            sleeper.kill(SIGCONT)
-            holder.write("go")
-            #expect(try await holder.end().split(separator: "\n") == ["held", "found newer"])
-            #expect(try await store.name == "late")
+            let holder = try Program.session(["hold", server.connection(), "one", "1"])
+            try await expectLoss(
+                of: holder, in: store, while: { holder.kill(SIGSTOP) }, until: { holder.kill(SIGCONT) })
         }
+    }
+
+    @Test(.enabled(if: Network.isPossible, Network.reason))
+    func `a holder whose network fails loses the lock, and does not overwrite newer tokens`() async throws {
+        let network = try await Network()
+        let machine = try await network.machine(1)
+        try await withStore(isAlone: true, on: [try await network.machine(2)]) { server, store in
+            let holder = try machine.session(["hold", server.connection(), "one", "1"])
+            try await expectLoss(of: holder, in: store, while: machine.disconnect, until: machine.connect)
+        }
+    }
+
+    /// The whole course: the lock passes on, its next holder stores newer tokens, and the first one wakes up.
+    private func expectLoss(
+        of holder: Program, in store: PostgreSQLTokenStore, while begin: () throws -> Void, until end: () throws -> Void
+    ) async throws {
+        _ = try await holder.line { $0 == "held" }
+        try begin()
+        let lock = try await store.refreshLock()
+        try await under(lock) { try await store.put(.sample("newer")) }
+        lock.release()
+        try end()
+        holder.write("go")
+        #expect(try await holder.end().split(separator: "\n") == ["held", "found newer"])
+        #expect(try await store.name == "late")
     }
 
     @Test func `a holder that reports keeps the lock for longer than the timeout`() async throws {
@@ -211,39 +224,6 @@ struct LockTests {
             holder.write("go")
             _ = try await holder.end()
             #expect(try await store.name == "late")
-        }
-    }
-
-    @Test func `when a synchronous standby is promoted, no confirmed change is lost, and the lock is acquired there`()
-        async throws
-    {
-        try await withStore(isAlone: true) { server, first in
-            try await server.withStandby { standby in
-                let hosts = "127.0.0.1:\(standby.port),127.0.0.1:\(server.port)"
-                let text = server.connection().replacing("127.0.0.1:\(server.port)", with: hosts)
-                // The standby is the first host, and is passed over.
-                let store = try PostgreSQLDatabase(text).store(for: "one")
-                let lock = try await store.refreshLock()
-                try await under(lock) { try await store.put(.sample("confirmed")) }
-                let old = try #require(Int(try server.sql("SELECT lock_number FROM appauth_session")))
-                try await server.crash()
-                let found = LockedValue("nothing")
-                let change = Task {
-                    try await TokenStoreCall.$refreshLock.withValue(lock) {
-                        try await store.update { record in
-                            found.withLock { $0 = record?.client.id ?? "none" }
-                            record = try .sample("after")
-                        }
-                    }
-                }
-                try standby.sql("SELECT pg_promote()")
-                try await change.value
-                #expect(found.withLock { $0 } == "confirmed")
-                #expect(try await store.name == "after")
-                #expect(try standby.locks(isGranted: true) == 1)
-                #expect(try #require(Int(try standby.sql("SELECT lock_number FROM appauth_session"))) > old)
-                lock.release()
-            }
         }
     }
 

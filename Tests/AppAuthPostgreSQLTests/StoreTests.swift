@@ -137,6 +137,52 @@ struct StoreTests {
         }
     }
 
+    /// How a process gets at the password, or fails to.
+    enum Access: CaseIterable {
+        case passwordFile, passwordFileOfAnotherPort, readablePasswordFile, noPasswordFile
+        case service, serviceWithPasswordFile, unknownService, variables
+
+        var isRight: Bool { [.passwordFile, .service, .serviceWithPasswordFile, .variables].contains(self) }
+    }
+
+    @Test(arguments: Access.allCases)
+    func `password files, service files and variables of libpq apply`(access: Access) async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let folder = FileManager.default.temporaryDirectory.appending(path: "libpq-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let (passwords, services) = (folder.appending(path: "passwords"), folder.appending(path: "services"))
+            let place = ["host": "127.0.0.1", "port": "\(server.port)", "dbname": server.name, "user": "app"]
+            let port = access == .passwordFileOfAnotherPort ? server.port + 1 : server.port
+            try Data("127.0.0.1:\(port):*:app:\(Server.password)\n".utf8).write(to: passwords)
+            // libpq ignores a file that others can read.
+            chmod(passwords.path, access == .readablePasswordFile ? 0o644 : 0o600)
+            let lines = place.map { "\($0)=\($1)\n" }.joined()
+            let password = access == .service ? "password=\(Server.password)\n" : ""
+            try Data("[billing]\n\(lines)\(password)".utf8).write(to: services)
+
+            var environment = ["HOME": folder.path, "PGSERVICEFILE": services.path]
+            if access != .noPasswordFile, access != .service { environment["PGPASSFILE"] = passwords.path }
+            let text: String
+            switch access {
+            case .service, .serviceWithPasswordFile: text = "service=billing"
+            case .unknownService: text = "service=payroll"
+            case .variables:
+                text = ""
+                for (name, variable) in [
+                    ("host", "PGHOST"), ("port", "PGPORT"), ("dbname", "PGDATABASE"), ("user", "PGUSER"),
+                ] {
+                    environment[variable] = place[name]
+                }
+            default: text = place.map { "\($0)=\($1)" }.joined(separator: " ")
+            }
+            let output = try await Program(Program.session, ["token", text, "one"], environment: environment).end()
+            #expect((output == "no session") == access.isRight, "\(output)")
+            #expect(access.isRight || output.contains("error: ") && !output.contains(Server.password), "\(output)")
+        }
+    }
+
     /// A self-signed certificate is its own root.
     @Test(arguments: [true, false])
     func `the server's certificate is verified as the connection string says`(isRoot: Bool) async throws {

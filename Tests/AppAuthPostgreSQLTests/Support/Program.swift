@@ -12,30 +12,40 @@ final class Program: Sendable {
         var output = ""
         /// The status of waitpid(2), once the program and its output have ended.
         var status: Int32?
+        /// The tasks that wait for output or for the end.
+        var waiters: [UUID: AsyncStream<Void>.Continuation] = [:]
     }
 
     let id: pid_t
     private let input: Int32
     private let isInputOpen = LockedValue(true)
     private let state = LockedValue(State())
+    private let ended = DispatchSemaphore(value: 0)
 
     /// Starts a program by its path.
     init(_ path: String, _ arguments: [String], environment: [String: String]? = nil) throws {
         // One at a time, so that no other child inherits these ends.
         let (id, input, output) = try Self.spawning.withLock { _ in try Self.spawn(path, arguments, environment) }
         (self.id, self.input) = (id, input)
-        let state = state
+        let (state, ended) = (state, ended)
         Thread.detachNewThread {
+            func note(_ change: (inout State) -> Void) {
+                let waiters = state.withLock { state in
+                    change(&state)
+                    return state.waiters.values
+                }
+                for waiter in waiters { waiter.yield() }
+            }
             var buffer = [UInt8](repeating: 0, count: 1 << 16)
             while case let count = read(output, &buffer, buffer.count), count > 0 {
                 let text = String(decoding: buffer[..<count], as: UTF8.self)
-                state.withLock { $0.output += text }
+                note { $0.output += text }
             }
             close(output)
             var status: Int32 = 0
             waitpid(id, &status, 0)
-            let ended = status
-            state.withLock { $0.status = ended }
+            note { $0.status = status }
+            ended.signal()
         }
     }
 
@@ -74,13 +84,16 @@ final class Program: Sendable {
         return (ends[0], ends[1])
     }
 
+    /// The path of the program of these tests.
+    static let session = built("postgresql-program")
+
     /// Starts the program of these tests.
-    static func session(_ arguments: [String]) throws -> Program { try Program(built("postgresql-program"), arguments) }
+    static func session(_ arguments: [String]) throws -> Program { try Program(session, arguments) }
 
     /// Runs a command to its end.
     static func run(_ path: String, _ arguments: [String], environment: [String: String]? = nil) throws -> String {
         let program = try Program(path, arguments, environment: environment)
-        while program.status == nil { usleep(500) }
+        program.ended.wait()
         guard program.status == 0 else {
             throw Failure(description: "\(path) \(arguments): \(program.output)")
         }
@@ -103,19 +116,28 @@ final class Program: Sendable {
 
     /// Waits for a line that is complete.
     func line(_ isWanted: @escaping @Sendable (Substring) -> Bool = { _ in true }) async throws -> String {
-        while true {
-            let (output, isOver) = state.withLock { ($0.output, $0.status != nil) }
-            let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        try await wait { state in
+            let lines = state.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             if let line = lines.first(where: isWanted) { return String(line) }
-            if isOver { throw Failure(description: "the program ended after: \(output)") }
-            try await Task.sleep(for: .milliseconds(2))
+            guard state.status == nil else { throw Failure(description: "the program ended after: \(state.output)") }
+            return nil
         }
     }
 
     /// Waits for the end, and returns the output.
     func end() async throws -> String {
-        while status == nil { try await Task.sleep(for: .milliseconds(2)) }
-        return output.trimmingCharacters(in: .whitespacesAndNewlines)
+        try await wait { $0.status == nil ? nil : $0.output.trimmingCharacters(in: .whitespacesAndNewlines) }
+    }
+
+    /// Waits until the output or the end gives a value.
+    private func wait<Value>(for value: (State) throws -> Value?) async throws -> Value {
+        let (changes, waiter) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let id = UUID()
+        state.withLock { $0.waiters[id] = waiter }
+        defer { state.withLock { $0.waiters[id] = nil } }
+        waiter.yield()
+        for await _ in changes { if let value = try state.withLock({ try value($0) }) { return value } }
+        throw CancellationError()
     }
 
     /// The path of a program of this package, beside the running test bundle.

@@ -1,8 +1,10 @@
 import AppAuth
 import AppAuthProtocol
 import AppAuthSession
+import AppAuthTestProvider
 import Foundation
 import JOSE
+import ScriptedBrowser
 
 extension AuthStateRecord {
     /// A made-up session. The client ID tells sessions apart.
@@ -28,4 +30,15 @@ extension TokenStore {
     func put(_ record: AuthStateRecord?) async throws { try await update { $0 = record } }
 
     var name: String? { get async throws { try await load()?.client.id } }
+}
+
+extension LocalProvider {
+    /// Signs the user in, and stores the session.
+    func signIn(store: any TokenStore) async throws -> AuthState {
+        try await withScriptedBrowser(entries: ["username": "alice", "password": "looking-glass"]) { browser in
+            var signIn = try SignIn(issuer: Issuer(self.issuer), clientID: "demo", appName: "Test")
+            signIn.browser = browser
+            return try await signIn.run(store: store)
+        }
+    }
 }

@@ -10,9 +10,9 @@ struct Finding: Sendable {
     ///
     /// - Returns: The result, the process-months that have passed, and the broken rule, if there is one.
     static func run(
-        seed: UInt64, episodes: Int, _ client: Client, _ flaw: Flaw? = nil
+        seed: UInt64, episodes: Int, losesLocks: Bool = false, _ client: Client, _ flaw: Flaw? = nil
     ) -> (tally: InvariantChecker.Tally, months: Double, found: Finding?) {
-        var generator = ScheduleGenerator(seed: seed)
+        var generator = ScheduleGenerator(seed: seed, losesLocks: losesLocks)
         let (steps, setting) = (generator.steps(episodes: episodes), generator.setting)
         func simulate(_ steps: [Step], _ watched: Invariant?, isTraced: Bool = false) -> Simulation {
             let simulation = Simulation(setting, client: client, flaw: flaw, watching: watched, isTraced: isTraced)

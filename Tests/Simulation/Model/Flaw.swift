@@ -8,13 +8,18 @@ enum Flaw: String, CaseIterable {
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
     case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark, movesNothing, leavesWhatIsNew
     case storesLate, leavesNoMark, believesRefusals
+    /// A database without fencing, and a process that sends although it knows that it has lost the lock.
+    case writesLate, sendsWithoutLock
+
+    /// Whether the flaw does harm only if the store loses locks.
+    var needsLostLocks: Bool { self == .writesLate || self == .sendsWithoutLock }
 
     /// The invariant that the flaw breaks and that the simulation has to find; nil if other protections make up for it.
     var breaks: Invariant? {
         switch self {
         case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew, .storesLate: .sessionKept
         case .presentsFromMemory: .noReuse
-        case .presentsWithoutLock: .oneRequest
+        case .presentsWithoutLock, .writesLate, .sendsWithoutLock: .oneRequest
         case .refreshesAnyway: .oneRefresh
         case .publishesBeforeStored: .persistBeforePublish
         case .handsOutFromMemory: .noDeadToken

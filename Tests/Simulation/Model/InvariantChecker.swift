@@ -19,6 +19,8 @@ final class InvariantChecker {
         var stalls = 0
         /// Callers that rejected their token and got it again from a refresh that other callers had begun.
         var refusedAgain = 0
+        /// Refresh tokens that were sent by a process that had lost the lock, and could not know it.
+        var late = 0
         var moves = 0
         var faults = 0
         /// How often each invariant was violated, in a run that continues after a violation.
@@ -226,11 +228,14 @@ final class InvariantChecker {
     private func elapsed(_ begin: Timestamp, _ end: Timestamp) -> Double { (end.sinceBoot - begin.sinceBoot).seconds }
 
     /// Checks a refresh token that is about to be sent.
+    ///
+    /// - Parameter isLate: Whether the sender has lost the lock since it marked the token, and cannot know it.
     func sends(
         _ attempt: SessionRules.Attempt, for need: SessionRules.TokenRequirement, of id: String, beside others: Int,
-        _ store: AuthStateRecord?, at now: Timestamp
+        _ store: AuthStateRecord?, isLate: Bool, at now: Timestamp
     ) {
         tally.requests += 1
+        guard !isLate else { return tally.late += 1 }
         require(
             !superseded.contains(attempt.refreshToken?.reveal() ?? ""), .noReuse,
             "\(attempt.refreshToken?.reveal() ?? "nothing") is presented, and the store has its successor")
@@ -297,6 +302,7 @@ extension InvariantChecker.Tally {
         sum.foreign += other.foreign
         sum.stalls += other.stalls
         sum.refusedAgain += other.refusedAgain
+        sum.late += other.late
         sum.moves += other.moves
         sum.faults += other.faults
         sum.violations.merge(other.violations, uniquingKeysWith: +)

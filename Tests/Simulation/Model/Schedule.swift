@@ -48,13 +48,17 @@ enum Step {
     case cancel(Int, Int)
     /// A process moves the session to the other store; if `isBack` is true, from the store that does not have it.
     case move(Int, isBack: Bool)
+    /// The database ends the connections that have the refresh locks. The holders may not notice it until they use them.
+    case loseLocks(isNoticed: Bool)
+    /// A process is stopped for a while: SIGSTOP, or its machine is cut off.
+    case stop(Int, Int)
 
     /// Whether the step is a fault.
     var isFault: Bool {
         switch self {
         case .wait, .call, .go, .settle, .signOut, .signIn, .move: false
         case .kill, .clock, .suspend, .restart, .trouble, .wire, .idTokens, .fullDisk, .muteStore, .shutStore, .revoke,
-            .duplicate, .cancel:
+            .duplicate, .cancel, .loseLocks, .stop:
             true
         }
     }
@@ -66,6 +70,8 @@ struct Setting {
     /// The number of processes that run for months. The others run for one call each.
     var daemons = 1
     var processes = 3
+    /// Whether the store is a database, which can release a lock while its holder lives.
+    var losesLocks = false
 }
 
 /// A generator of random numbers that are the same for the same seed.
@@ -88,11 +94,14 @@ struct ScheduleGenerator {
     private var random: Seeded
     /// The random numbers for the extra steps.
     private var extra: Seeded
+    /// The random numbers for the lost locks.
+    private var losses: Seeded
     private(set) var setting = Setting()
     private let calamity: Int
 
-    init(seed: UInt64) {
-        (random, extra) = (Seeded(seed), Seeded(~seed))
+    init(seed: UInt64, losesLocks: Bool = false) {
+        (random, extra, losses) = (Seeded(seed), Seeded(~seed), Seeded(seed.byteSwapped))
+        setting.losesLocks = losesLocks
         setting.manner.rotates = Int.random(in: 0..<6, using: &random) > 0
         setting.manner.grace = [nil, nil, nil, 10_000, 60_000, .max].randomElement(using: &random) ?? nil
         setting.manner.lifetime = [1, 5, 60, 300, 3600, 3600, 86_400].randomElement(using: &random) ?? 3600
@@ -122,7 +131,23 @@ struct ScheduleGenerator {
             }
         }
         if Int.random(in: 0..<5, using: &random) > 0 { steps.append(.settle) }
-        return addExtras(to: steps)
+        steps = addExtras(to: steps)
+        return setting.losesLocks ? addLosses(to: steps) : steps
+    }
+
+    private mutating func addLosses(to steps: [Step]) -> [Step] {
+        var steps = steps
+        for _ in 0..<Int.random(in: 0...2, using: &losses) {
+            let step: Step
+            if Bool.random(using: &losses) {
+                step = .loseLocks(isNoticed: Bool.random(using: &losses))
+            } else {
+                let process = Int.random(in: 0..<setting.processes, using: &losses)
+                step = .stop(process, Int.random(in: 1000...180_000, using: &losses))
+            }
+            steps.insert(step, at: Int.random(in: 2...steps.count, using: &losses))
+        }
+        return steps
     }
 
     private mutating func addExtras(to steps: [Step]) -> [Step] {
@@ -136,6 +161,8 @@ struct ScheduleGenerator {
                 case 4: .move(process, isBack: true)
                 default: .move(process, isBack: false)
                 }
+            // A refresh that has lost its lock to a move takes the session for removed, and revokes its tokens.
+            if setting.losesLocks, case .move = step { continue }
             let location = Int.random(in: 2...steps.count, using: &extra)
             steps.insert(step, at: location)
             // Sometimes a mover dies during the move.

@@ -8,13 +8,15 @@ final class SimulatedProcess {
     let isDaemon: Bool
     var session: SimulatedSession?
     var move: SimulatedMove?
+    /// The time in which the process is stopped, in milliseconds.
+    var stop: (since: Int, until: Int)?
 
     init(number: Int, isDaemon: Bool) { (self.number, self.isDaemon) = (number, isDaemon) }
 
     /// Loses the memory. The completions of a session capture the session, so that it would live on.
     func forget() {
         session?.completions = [:]
-        (session, move) = (nil, nil)
+        (session, move, stop) = (nil, nil, nil)
     }
 }
 
@@ -65,14 +67,16 @@ final class SimulatedSession {
     /// Something in progress.
     enum Event {
         case join(Caller)
-        /// The store is about to be called.
-        case call(SessionMachine.StoreCall)
+        /// The store is about to be called. If the call needs a lock that was lost, it waits for it until then.
+        case call(SessionMachine.StoreCall, until: Int)
         /// The store has responded, but the process has not received the result yet.
         case storeReturned(Result<SessionMachine.StoreResult, any Error>)
         case lock(SessionMachine.ID)
         case lockTimedOut(SessionMachine.ID)
         case wait(SessionMachine.ID, until: Int)
         case retry(Int, at: Int)
+        /// Nothing was sent, because the lock was lost.
+        case unsent(SessionMachine.ID)
         case wire(SessionMachine.ID, SimulatedRequest)
         case verify(SessionMachine.ID, at: Int)
         case revoke([RevocableToken])

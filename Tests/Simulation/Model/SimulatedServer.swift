@@ -47,7 +47,7 @@ final class SimulatedServer {
 
         let number: Int
         fileprivate(set) var current: String
-        fileprivate var used: [String: (at: Int, successor: String)] = [:]
+        fileprivate var used: [String: (at: Int, successor: String, lock: SimulatedStore.Lock?)] = [:]
         fileprivate var count = 0
         fileprivate(set) var end: End?
 
@@ -89,8 +89,11 @@ final class SimulatedServer {
         let use = grant.used[request.refreshToken]
         if let use {
             guard let grace = manner.grace, now - use.at <= grace, use.successor == grant.current else {
+                // A holder that has lost its lock cannot tell the next one what it has sent until it has stored it.
+                let isUnknown = (use.lock?.isExcused ?? false) && fates[use.successor] != .stored
+                let isLate = isUnknown || request.lock?.isExcused ?? false
                 grant.end = .reuse(
-                    excused: request.isAbandoned || request.isDuplicated || fates[use.successor] == .lost)
+                    excused: request.isAbandoned || request.isDuplicated || isLate || fates[use.successor] == .lost)
                 return .error("invalid_grant")
             }
         }
@@ -101,7 +104,7 @@ final class SimulatedServer {
         // In the grace period, the response to a used token has its existing successor.
         if use == nil {
             let successor = "rt-\(grant.number).\(grant.count)"
-            grant.used[grant.current] = (now, successor)
+            grant.used[grant.current] = (now, successor, request.lock)
             grant.current = successor
         }
         if fates[grant.current] != .stored { fates[grant.current] = .underway }

@@ -4,6 +4,8 @@ final class SimulatedRequest {
     let process: Int
     let refreshToken: String
     let kind: CallKind
+    /// The refresh lock under which the request was sent.
+    let lock: SimulatedStore.Lock?
     let sentAt: Int
     /// When the request reaches the server; nil if it never does.
     fileprivate(set) var processedAt: Int?
@@ -21,8 +23,11 @@ final class SimulatedRequest {
     /// Whether the client has taken the response.
     var isOver = false
 
-    init(number: Int, process: Int, refreshToken: String, kind: CallKind, at now: Int) {
+    init(
+        number: Int, process: Int, refreshToken: String, kind: CallKind, under lock: SimulatedStore.Lock?, at now: Int
+    ) {
         (self.number, self.process, self.refreshToken, self.kind) = (number, process, refreshToken, kind)
+        self.lock = lock
         (sentAt, processedAt, answeredAt, breaksAt) = (now, now + 40, now + 80, now + SimulatedWire.timeout)
     }
 
@@ -61,10 +66,12 @@ final class SimulatedWire {
     var isDuplicating = false
     private var count = 0
 
-    func send(_ refreshToken: String, _ kind: CallKind, from process: Int, at now: Int) -> SimulatedRequest {
+    func send(
+        _ refreshToken: String, _ kind: CallKind, from process: Int, under lock: SimulatedStore.Lock?, at now: Int
+    ) -> SimulatedRequest {
         count += 1
         let request = SimulatedRequest(
-            number: count, process: process, refreshToken: refreshToken, kind: kind, at: now)
+            number: count, process: process, refreshToken: refreshToken, kind: kind, under: lock, at: now)
         switch fault {
         case nil: break
         case .unreachable:

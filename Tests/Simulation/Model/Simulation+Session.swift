@@ -131,7 +131,9 @@ extension Simulation {
 
     func canGo(_ event: Session.Event, _ session: Session) -> Bool {
         switch event {
-        case .join, .call, .storeReturned, .lockTimedOut, .revoke: true
+        case .join, .storeReturned, .lockTimedOut, .unsent, .revoke: true
+        case .call(let call, let time):
+            lostLock(of: call, session) == nil || isLockFree(session.store) || clock.time >= time
         case .finish: !session.events.contains { if case .revoke = $0 { true } else { false } }
         case .lock: isLockFree(session.store)
         case .wait(_, let time), .retry(_, let time), .verify(_, let time): clock.time >= time
@@ -147,7 +149,7 @@ extension Simulation {
     func nextEvent(_ session: Session) -> Int? {
         session.events.compactMap { event in
             switch event {
-            case .wait(_, let time), .verify(_, let time): time
+            case .call(_, let time), .wait(_, let time), .verify(_, let time): time
             case .wire(_, let request): request.endsAt
             default: nil
             }
@@ -158,7 +160,7 @@ extension Simulation {
     func go(_ index: Int, _ session: Session, _ process: SimulatedProcess) {
         switch session.events.remove(at: index) {
         case .join(let caller): join(caller, session, process)
-        case .call(let call): session.events.append(.storeReturned(execute(call, session)))
+        case .call(let call, _): session.events.append(.storeReturned(execute(call, session)))
         case .storeReturned(let result): hear(result, session, process)
         case .lock(let id):
             session.locks[id] = session.store.lock(for: process.number)
@@ -168,6 +170,9 @@ extension Simulation {
             feed(.locked(id, error), session, process)
         case .wait(let id, _): feed(.waited(id), session, process)
         case .retry(let number, _): feed(.retry(number), session, process)
+        case .unsent(let id):
+            let error = AuthError(.store, .store, "the lock was lost", outcome: .notSent, isTemporary: true)
+            fail(id, error, session, process)
         case .wire(let id, let request): receive(id, request, session, process)
         case .verify(let id, _):
             feed(.verified(id, outcome, jitter: jitter), session, process)
@@ -224,7 +229,7 @@ extension Simulation {
             if flaw == .publishesBeforeStored, case .update(.received(let attempt, let response), _, _) = call.work {
                 checker.handsOut(response.token, for: attempt.need, server)
             }
-            session.events.append(.call(call))
+            session.events.append(.call(call, until: clock.time + SimulatedStore.callTimeout))
         case .lock(let id, _): session.events.append(.lock(id))
         case .unlock(let id):
             session.events.removeAll { if case .lock(id) = $0 { true } else { false } }
@@ -254,8 +259,27 @@ extension Simulation {
             guard case .update(let event, let known, let time) = call.work else {
                 return .success(.loaded(try store.read(at: clock.time)))
             }
+            if let lost = lostLock(of: call, session) {
+                guard isLockFree(store) else {
+                    throw AuthError(.store, .store, "the lock was lost", outcome: .notSent, isTemporary: true)
+                }
+                note("process \(lost.process) acquires the lock again")
+                call.lock.map { session.locks[$0] = store.lock(for: lost.process) }
+            }
+            let lock = call.lock.flatMap { session.locks[$0] }
+            if let lock, lock.number != store.lockNumber { lock.isMisused = true }
             return .success(try update(store, event, known, time))
         } catch { return .failure(error) }
+    }
+
+    /// Returns the lock of a change if a database refuses the change: the process knows that the lock was lost, or the
+    /// database has granted it again.
+    private func lostLock(of call: SessionMachine.StoreCall, _ session: Session) -> SimulatedStore.Lock? {
+        guard setting.losesLocks, case .update = call.work, let lock = call.lock.flatMap({ session.locks[$0] }) else {
+            return nil
+        }
+        let isCurrent = lock.number == session.store.lockNumber || flaw == .writesLate
+        return lock.isHeld && isCurrent ? nil : lock
     }
 
     private func update(
@@ -286,15 +310,22 @@ extension Simulation {
         _ id: SessionMachine.ID, _ attempt: SessionRules.Attempt, _ session: Session, _ process: SimulatedProcess
     ) {
         guard let caller = session.beginners[id] else { return }
+        let lock = session.locks[id]
+        if let lock, !lock.isHeld {
+            guard flaw == .sendsWithoutLock else { return session.events.append(.unsent(id)) }
+            lock.isMisused = true
+        }
         let token = attempt.refreshToken?.reveal() ?? ""
         let others = wire.requests.filter {
             !$0.isOver && !$0.isAbandoned && server.grant(of: $0.refreshToken) === server.grant(of: token)
+                && !($0.lock?.isExcused ?? false)
         }
         checker.sends(
             attempt, for: caller.need, of: session.machine.record.id, beside: others.count, session.store.record,
-            at: clock.timestamp)
+            isLate: lock?.isExcused ?? false, at: clock.timestamp)
         note("process \(process.number) sends \(token)\(wire.fault.map { ", \($0)" } ?? "")")
-        session.events.append(.wire(id, wire.send(token, caller.kind, from: process.number, at: clock.time)))
+        session.events.append(
+            .wire(id, wire.send(token, caller.kind, from: process.number, under: lock, at: clock.time)))
     }
 
     private func receive(

@@ -63,21 +63,22 @@ final class Simulation {
         if step.isFault { checker.tally.faults += 1 }
         switch step {
         case .wait(let time): pass(time)
-        case .call(let number, let kind): call(kind, in: processes[number % processes.count])
+        case .call(let number, let kind): running(number).map { _ = call(kind, in: $0) }
         case .go(let number, let task, let count):
             let process = processes[number % processes.count]
             for _ in 0..<count where !isOver { go(process, task) }
         case .settle: settle()
         case .kill(let number): kill(processes[number % processes.count])
-        case .signOut(let number, let revoking): signOut(processes[number % processes.count], revoking)
+        case .signOut(let number, let revoking): running(number).map { signOut($0, revoking) }
         case .signIn(let number, let always):
-            if always || home.record.map({ $0.end != nil }) ?? true { signIn(processes[number % processes.count]) }
+            if always || home.record.map({ $0.end != nil }) ?? true { running(number).map(signIn) }
         case .clock(let error):
             note("the wall clock is set wrong by \(error / 1000) s")
             clock.setWall(error: error)
         case .suspend(let time):
             note("the machine sleeps for \(time / 1000) s")
             wire.breakAll(server, at: clock.time)
+            if setting.losesLocks, time >= SimulatedStore.lockTimeout { loseLocks(isNoticed: true) }
             pass(time)
         case .restart(let time, let wallError):
             for process in processes { kill(process) }
@@ -104,8 +105,27 @@ final class Simulation {
             note("an administrator revokes the grant")
             if let token = home.record?.refreshToken { server.revoke(token.reveal()) }
         case .duplicate: wire.isDuplicating = true
-        case .cancel(let number, let choice): cancel(in: processes[number % processes.count], choice)
-        case .move(let number, let isBack): move(in: processes[number % processes.count], isBack: isBack)
+        case .cancel(let number, let choice): running(number).map { cancel(in: $0, choice) }
+        case .move(let number, let isBack): running(number).map { move(in: $0, isBack: isBack) }
+        case .loseLocks(let isNoticed): loseLocks(isNoticed: isNoticed)
+        case .stop(let number, let time):
+            let process = processes[number % processes.count]
+            guard process.session != nil || process.move != nil else { return }
+            note("process \(process.number) is stopped for \(time / 1000) s")
+            process.stop = (clock.time, clock.time + time)
+        }
+    }
+
+    /// Returns the process, unless it is stopped.
+    private func running(_ number: Int) -> SimulatedProcess? {
+        let process = processes[number % processes.count]
+        return process.stop == nil ? process : nil
+    }
+
+    private func loseLocks(isNoticed: Bool) {
+        for store in stores where store.holder != nil {
+            note("process \(store.holder?.process ?? 0) loses the lock\(isNoticed ? "" : ", and does not notice it")")
+            store.loseLock(isNoticed: isNoticed)
         }
     }
 
@@ -114,6 +134,14 @@ final class Simulation {
 
     func pass(_ time: Int) {
         clock.advance(to: clock.time + time)
+        for process in processes {
+            guard let stop = process.stop else { continue }
+            // When such a holder goes on, its clock says that the database has released the lock.
+            if min(clock.time, stop.until) - stop.since >= SimulatedStore.lockTimeout {
+                for store in stores where store.holder?.process == process.number { store.loseLock(isNoticed: true) }
+            }
+            if clock.time >= stop.until { process.stop = nil }
+        }
         wire.deliver(to: server, until: clock.time)
     }
 
@@ -127,6 +155,7 @@ final class Simulation {
 
     /// Returns the steps that a process can take now.
     private func steps(of process: SimulatedProcess) -> [() -> Void] {
+        guard process.stop == nil else { return [] }
         var steps: [() -> Void] = []
         if let session = process.session {
             steps = session.events.indices.filter { canGo(session.events[$0], session) }.map { index in
@@ -143,9 +172,12 @@ final class Simulation {
             let ready = processes.filter { !steps(of: $0).isEmpty }
             if ready.isEmpty {
                 let responses = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
-                let events = processes.compactMap(\.session).compactMap(nextEvent)
-                let moves = processes.compactMap(\.move).filter { $0.awaited != nil }.map(\.end)
-                guard let next = (responses + events + moves).min() else { return }
+                let awake = processes.filter { $0.stop == nil }
+                let events = awake.compactMap(\.session).compactMap(nextEvent)
+                let moves = awake.compactMap(\.move).filter { $0.awaited != nil }.map(\.end)
+                let stops = processes.compactMap(\.stop).map(\.until)
+                // The responses that have come wait for a process that is stopped.
+                guard let next = (responses.filter { $0 > clock.time } + events + moves + stops).min() else { return }
                 pass(max(1, next - clock.time))
             }
             for process in ready { go(process, process.move == nil ? 0 : clock.time) }
@@ -230,6 +262,7 @@ final class Simulation {
         note("all is well again")
         (server.trouble, server.idTokens, wire.fault, wire.isDuplicating) = (nil, (.fine, 0), nil, false)
         for store in stores { store.beWell() }
+        for process in processes { process.stop = nil }
         settle()
         pass(2 * 86_400_000)
         let fresh = processes[processes.count - 1]

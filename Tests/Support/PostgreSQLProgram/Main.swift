@@ -1,6 +1,7 @@
 import AppAuth
 import AppAuthPostgreSQL
 import AppAuthSession
+import AppAuthTestSupport
 import Foundation
 import Glibc
 import JOSE
@@ -8,12 +9,19 @@ import JOSE
 /// Another process, perhaps on another machine, that uses a session in PostgreSQL.
 ///
 ///     postgresql-program token CONNECTION KEY [LOCK-TIMEOUT]   (prints a valid access token)
+///     postgresql-program serve CONNECTION KEY [LOCK-TIMEOUT]   (the same; after an error, which it prints, a line of input
+///                                                              makes it try again)
+///     postgresql-program watch CONNECTION KEY                  (prints "watching", the access tokens that others store, and
+///                                                              "ended" when they sign out)
+///     postgresql-program conformance CONNECTION PREFIX         (checks the promises of a store, with keys that begin so, and
+///                                                              prints those that it breaks, and "ended")
 ///     postgresql-program hold CONNECTION KEY LOCK-TIMEOUT      (takes the refresh lock, and prints "held"; after a line of
 ///                                                              input changes the session under it, and prints the client
 ///                                                              IDs that it found)
 ///     postgresql-program cost CONNECTION KEY FILE              (prints the milliseconds of calls, in the median of 200, for
 ///                                                              the database and for a file)
-///     postgresql-program proxy PORT                            (prints a port, and forwards its connections)
+///     postgresql-program proxy PORT NAMESPACE                  (prints "ready", and forwards connections to this port on
+///                                                              loopback from the network namespace, until its input ends)
 @main
 enum Main {
     static func main() async {
@@ -25,13 +33,21 @@ enum Main {
                     return print("no session")
                 }
                 print(try await state.freshAccessToken().value.reveal())
+            case "serve": try await serve(store(arguments))
+            case "watch": try await watch(store(arguments))
+            case "conformance":
+                let (database, prefix) = (arguments[2], arguments[3])
+                var conformance = TokenStoreConformance { try PostgreSQLDatabase(database).store(for: prefix + $0) }
+                conformance.patience = .seconds(60)
+                for violation in await conformance.run() { print(violation) }
+                print("ended")
             case "hold": try await hold(store(arguments))
             case "cost":
                 let database = try PostgreSQLDatabase(arguments[2])
                 try await database.createTable()
                 try await measure(database.store(for: arguments[3]), "PostgreSQL")
                 try await measure(FileTokenStore(path: arguments[4]), "file")
-            case "proxy": try forward(to: UInt16(arguments[2]) ?? 0)
+            case "proxy": forward(to: loopback(UInt16(arguments[2]) ?? 0), from: arguments[3])
             default: print("wrong usage")
             }
         } catch { print("error: \(error)") }
@@ -43,10 +59,43 @@ enum Main {
         return try PostgreSQLDatabase(arguments[2], options: options).store(for: arguments[3])
     }
 
+    private static func serve(_ store: PostgreSQLTokenStore) async throws {
+        guard let state = try await AuthState(restoring: store, environment: .live) else { return print("no session") }
+        repeat {
+            do { return say(try await state.freshAccessToken().value.reveal()) } catch { say("error: \(error)") }
+        } while await Task.detached { readLine() }.value != nil
+    }
+
+    private static func watch(_ store: PostgreSQLTokenStore) async throws {
+        guard let state = try await AuthState(restoring: store, environment: .live) else { return print("no session") }
+        let changes = state.changes
+        let reports = Task {
+            var isFirst = true
+            for await _ in store.changes {
+                try? await state.synchronize()
+                // The first report says that the server will send reports.
+                if isFirst { say("watching") }
+                isFirst = false
+            }
+        }
+        defer { reports.cancel() }
+        for await change in changes {
+            switch change {
+            case .renewed(let record): say("renewed \(record.accessToken?.value.reveal() ?? "nothing")")
+            case .ended: return say("ended")
+            default: break
+            }
+        }
+    }
+
+    private static func say(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
     private static func hold(_ store: PostgreSQLTokenStore) async throws {
         let lock = try await store.refreshLock()
-        print("held")
-        fflush(nil)
+        say("held")
         _ = readLine()
         try await TokenStoreCall.$refreshLock.withValue(lock) {
             try await store.update { record in
@@ -84,22 +133,24 @@ enum Main {
 
     // MARK: - A proxy
 
-    private static func forward(to port: UInt16) throws {
+    private static func forward(to target: sockaddr_in, from namespace: String) {
+        var target = target
+        // A socket stays in the namespace in which it was created.
+        let here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)
+        guard enter(open(namespace, O_RDONLY | O_CLOEXEC)) else { return perror("proxy") }
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = loopback(0)
-        withAddress(&address) { _ = bind(listener, $0, $1) }
-        listen(listener, 64)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(listener, $0, &size) }
+        var isBound = false
+        withAddress(&target) { isBound = bind(listener, $0, $1) == 0 }
+        guard isBound, listen(listener, 64) == 0, enter(here) else { return perror("proxy") }
+        say("ready")
+        Thread.detachNewThread {
+            while readLine() != nil {}
+            exit(0)
         }
-        print(UInt16(bigEndian: address.sin_port))
-        fflush(nil)
         while true {
             let near = accept(listener, nil, nil)
             guard near >= 0 else { continue }
             let far = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            var target = loopback(port)
             var isOpen = false
             withAddress(&target) { isOpen = connect(far, $0, $1) == 0 }
             guard isOpen else {
@@ -119,6 +170,13 @@ enum Main {
                 }
             }
         }
+    }
+
+    /// Calls setns(2), which Glibc's module does not have.
+    private static func enter(_ namespace: Int32) -> Bool {
+        typealias Call = @convention(c) (_ namespace: Int32, _ kind: Int32) -> Int32
+        guard let call = dlsym(nil, "setns") else { return false }
+        return unsafeBitCast(call, to: Call.self)(namespace, 0) == 0
     }
 
     private static func loopback(_ port: UInt16) -> sockaddr_in {
