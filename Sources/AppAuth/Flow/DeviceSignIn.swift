@@ -36,8 +36,6 @@ public struct DeviceSignIn: Sendable {
     public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
     /// The HTTP transport, clock and logger.
     public var environment: Environment
-    /// The function that waits between two polls.
-    public var sleep = PollingOptions().sleep
     /// A final step before the session is stored, for example a first request with the new token. If it throws, the
     /// sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
@@ -54,11 +52,7 @@ public struct DeviceSignIn: Sendable {
         /// open ``DeviceAuthorization/verificationURIComplete``, before ``DeviceAuthorization/expiresAt``.
         case code(DeviceAuthorization)
         /// The provider was polled, and the user has not decided yet.
-        case waiting
-        /// The provider asked for less frequent polling. From now on, the pause between two polls is `interval`.
-        case slowedDown(interval: Duration)
-        /// The provider could not be reached or could not respond. Polling continues after the pause.
-        case connectionTrouble(AuthError, pause: Duration)
+        case polling(PollingProgress)
         /// The tokens are verified and stored.
         case signedIn(AuthStateRecord)
     }
@@ -89,11 +83,9 @@ public struct DeviceSignIn: Sendable {
             additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
         observe(.code(authorization))
-        var wait = PollingOptions()
-        wait.sleep = sleep
-        wait.observe = { [observe] progress in observe(Event(progress)) }
         let state = try await AuthState.awaitApproval(
-            of: authorization, store: store, environment: environment, polling: wait, confirm: confirm)
+            of: authorization, store: store, environment: environment, observe: { observe(.polling($0)) },
+            confirm: confirm)
         observe(.signedIn(await state.record))
         return state
     }
@@ -113,15 +105,5 @@ public struct DeviceSignIn: Sendable {
         var client = Client(id: clientID, authentication: known ?? .none, provider: found, dpop: dpop)
         (client.registration, client.idTokenRules) = (registration, idTokenRules)
         return client
-    }
-}
-
-extension DeviceSignIn.Event {
-    fileprivate init(_ progress: PollingOptions.Progress) {
-        switch progress {
-        case .waiting: self = .waiting
-        case .slowedDown(let interval): self = .slowedDown(interval: interval)
-        case .connectionTrouble(let error, let pause): self = .connectionTrouble(error, pause: pause)
-        }
     }
 }

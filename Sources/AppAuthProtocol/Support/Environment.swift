@@ -7,6 +7,9 @@ public struct Environment: Sendable {
     public var transport: any HTTPTransport
     /// Returns the current time by the machine's clocks.
     public var now: @Sendable () -> Timestamp
+    /// Waits for a duration: between two polls, and before a rejected write is tried again. It throws
+    /// `CancellationError` at once if its task is cancelled. Tests can replace it.
+    public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     /// The logger for each step. It receives no secrets, and writes nothing unless the app sets it.
     public var logger: Logger
     /// The clocks of the servers that have responded.

@@ -8,7 +8,7 @@ package struct PollingSchedule: Sendable, Hashable {
 
     /// The next step after a response.
     package enum Next: Sendable, Hashable {
-        case poll(after: Duration, PollingOptions.Progress)
+        case poll(after: Duration, PollingProgress)
         case end(AuthError)
     }
 
@@ -46,18 +46,6 @@ package struct PollingSchedule: Sendable, Hashable {
     /// Returns the pause, extended to the provider's `Retry-After` (RFC 9110 §10.2.3).
     private func pause(_ duration: Duration, _ error: AuthError) -> Duration {
         max(duration, .seconds(error.retryAfter ?? 0))
-    }
-}
-
-extension PollingOptions {
-    /// The progress of the wait.
-    public enum Progress: Sendable, Hashable {
-        /// The user has not decided yet (`authorization_pending`).
-        case waiting
-        /// The provider asks for less frequent polls from now on (`slow_down`).
-        case slowedDown(interval: Duration)
-        /// The provider could not be reached or failed to respond. The wait continues after a pause.
-        case connectionTrouble(AuthError, pause: Duration)
     }
 }
 

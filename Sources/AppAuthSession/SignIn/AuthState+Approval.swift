@@ -11,43 +11,43 @@ extension AuthState {
     /// - Parameters:
     ///   - authorization: The result of ``DeviceAuthorizationRequest/send(in:)``. Good for one session.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
-    ///   - polling: How to wait between two requests, and what observes them.
+    ///   - observe: Receives the progress after each poll that does not end the wait, on any thread.
     ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
     ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
     public static func awaitApproval(
         of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
-        polling: PollingOptions = PollingOptions(), confirm: (AuthState) async throws -> Void = { _ in }
+        observe: (PollingProgress) -> Void = { _ in }, confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
         try await awaitApproval(
             .deviceCode(authorization.deviceCode), of: authorization.request.client, authorization.request.scope,
-            every: authorization.interval, within: authorization.term, store, environment, polling, confirm: confirm)
+            every: authorization.interval, within: authorization.term, store, environment, observe, confirm: confirm)
     }
 
     /// Waits until the user has approved the sign-in on their own device, verifies the ID token and stores the session.
     ///
     /// Polls the token endpoint at the interval that the provider gave, as for a device whose code the user enters
-    /// elsewhere (``awaitApproval(of:store:environment:polling:confirm:)``). CIBA Core §10.1, §11;
+    /// elsewhere (``awaitApproval(of:store:environment:observe:confirm:)``). CIBA Core §10.1, §11;
     /// OpenID Connect Core §3.1.3.7, without a nonce, since this flow sends none.
     ///
     /// - Parameters:
     ///   - authentication: The result of ``BackchannelAuthenticationRequest/send(in:)``. Good for one session.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
-    ///   - polling: How to wait between two requests, and what observes them.
+    ///   - observe: Receives the progress after each poll that does not end the wait, on any thread.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
     ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
     ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
     public static func awaitApproval(
         of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
-        polling: PollingOptions = PollingOptions()
+        observe: (PollingProgress) -> Void = { _ in }
     ) async throws -> AuthState {
         let request = authentication.request
         var expected = IDTokenVerifier.Expectations()
         expected.acrValues = request.options.acrValues
         return try await awaitApproval(
             .ciba(authentication.authReqID), of: request.client, request.scope, expected,
-            every: authentication.interval, within: authentication.term, store, environment, polling,
+            every: authentication.interval, within: authentication.term, store, environment, observe,
             check: { idToken in try idToken?.check(against: authentication) })
     }
 
@@ -61,14 +61,14 @@ extension AuthState {
         _ poll: TokenRequest, of client: Client, _ scope: [Scope],
         _ expected: IDTokenVerifier.Expectations = IDTokenVerifier.Expectations(),
         every interval: Duration, within term: Term, _ store: any TokenStore, _ environment: Environment,
-        _ polling: PollingOptions, confirm: (AuthState) async throws -> Void = { _ in },
+        _ observe: (PollingProgress) -> Void, confirm: (AuthState) async throws -> Void = { _ in },
         check: (IDToken?) throws -> Void = { _ in }
     ) async throws -> AuthState {
         let proof = try DPoP(for: client)
         let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,
-            requested: { try await polling.tokens(poll, from: endpoint, every: interval, within: term) }
+            requested: { try await endpoint.poll(poll, every: interval, within: term, observe: observe) }
         ) { tokens in
             let verifier = JWTVerifier(client: client, environment: environment)
             let idToken = try await verifier.idToken(of: tokens, scope: scope, expected)

@@ -18,22 +18,10 @@ extension Environment {
         get { self[LockPatience.self] }
         set { self[LockPatience.self] = newValue }
     }
-
-    /// Waits before a rejected write is tried again.
-    package var sleep: @Sendable (Duration) async throws -> Void {
-        get { self[Sleep.self].pass }
-        set { self[Sleep.self].pass = newValue }
-    }
 }
 
 extension LockPatience: EnvironmentKey {
     package static var defaultValue: LockPatience { LockPatience() }
-}
-
-private struct Sleep: EnvironmentKey, Sendable {
-    var pass: @Sendable (Duration) async throws -> Void
-
-    static let defaultValue = Sleep { try await Task.sleep(for: $0) }
 }
 
 extension TokenStore {

@@ -20,14 +20,14 @@ extension DeviceSignIn {
                 let countdown = Countdown(min(code.expiresIn, ContinuousClock.now.duration(to: deadline)))
                 shown.withLock { $0 = countdown }
                 countdown.start()
-            case .slowedDown(let interval):
+            case .polling(.slowedDown(let interval)):
                 shown.withLock { $0 }?.say("The provider wants fewer requests. Asking every \(interval.inSeconds) now.")
-            case .connectionTrouble(let error, let pause):
+            case .polling(.connectionTrouble(let error, let pause)):
                 shown.withLock { $0 }?.say("\(error.message). Trying again in \(pause.inSeconds).")
             case .provider(let provider):
                 if dpop != nil { console.sayIfWithoutDPoP(provider) }
             case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
-            case .waiting, .signedIn: break
+            case .polling(.waiting), .signedIn: break
             }
         }
         return try await signIn.run(store: store)

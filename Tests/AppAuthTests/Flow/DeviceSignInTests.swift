@@ -78,9 +78,9 @@ struct DeviceSignInTests {
                 case .provider: "provider"
                 case .scopesLeftOut: "scopes"
                 case .code: "code"
-                case .waiting: "waiting"
-                case .slowedDown: "slower"
-                case .connectionTrouble(_, let pause): "trouble \(pause.components.seconds)"
+                case .polling(.waiting): "waiting"
+                case .polling(.slowedDown): "slower"
+                case .polling(.connectionTrouble(_, let pause)): "trouble \(pause.components.seconds)"
                 case .signedIn: "signed in"
                 }
             }
@@ -410,6 +410,6 @@ struct DeviceSignInTests {
 
 extension DeviceFixture {
     fileprivate var slowDowns: [Duration] {
-        events.compactMap { if case .slowedDown(let interval) = $0 { interval } else { nil } }
+        events.compactMap { if case .polling(.slowedDown(let interval)) = $0 { interval } else { nil } }
     }
 }

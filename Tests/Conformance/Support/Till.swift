@@ -28,10 +28,10 @@ struct Till: Sendable {
     ) async throws -> AuthState {
         let request = try await BackchannelAuthenticationRequest(client: party.client(), hint: .login(user))
         let authentication = try await request.send(in: party.environment)
-        var wait = PollingOptions()
-        wait.sleep = { [party, clock] pause in try happens(party.provider, clock.wait(pause)) }
+        var environment = party.environment
+        environment.sleep = { [party, clock] pause in try happens(party.provider, clock.wait(pause)) }
         return try await AuthState.awaitApproval(
-            of: authentication, store: MemoryTokenStore(), environment: party.environment, polling: wait)
+            of: authentication, store: MemoryTokenStore(), environment: environment)
     }
 }
 

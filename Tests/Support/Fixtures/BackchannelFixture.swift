@@ -9,13 +9,13 @@ package final class BackchannelFixture: Sendable {
     package let world: World
     private let dpop: DPoPAlgorithm?
     private let slept = LockedValue<[Duration]>([])
-    private let seen = LockedValue<[PollingOptions.Progress]>([])
+    private let seen = LockedValue<[PollingProgress]>([])
     private let plans = LockedValue<[Int: @Sendable (World) throws -> Void]>([:])
 
     package init(_ world: World, dpop: DPoPAlgorithm? = nil) { (self.world, self.dpop) = (world, dpop) }
 
     package var pauses: [Duration] { slept.withLock { $0 } }
-    package var progress: [PollingOptions.Progress] { seen.withLock { $0 } }
+    package var progress: [PollingProgress] { seen.withLock { $0 } }
 
     /// The actions during a pause, counted from 1.
     package func plan(duringPause number: Int, _ action: @escaping @Sendable (World) throws -> Void) {
@@ -39,8 +39,8 @@ package final class BackchannelFixture: Sendable {
     package func signIn(_ authentication: BackchannelAuthentication, store: any TokenStore = TestStore()) async throws
         -> AuthState
     {
-        var wait = PollingOptions()
-        wait.sleep = { duration in
+        var environment = world.environment
+        environment.sleep = { duration in
             let number = self.slept.withLock { slept in
                 slept.append(duration)
                 return slept.count
@@ -49,9 +49,9 @@ package final class BackchannelFixture: Sendable {
             self.world.clock.advance(by: duration.seconds)
             try Task.checkCancellation()
         }
-        wait.observe = { progress in self.seen.withLock { $0.append(progress) } }
         return try await AuthState.awaitApproval(
-            of: authentication, store: store, environment: world.environment, polling: wait)
+            of: authentication, store: store, environment: environment,
+            observe: { progress in seen.withLock { $0.append(progress) } })
     }
 }
 

@@ -28,9 +28,10 @@ package final class DeviceFixture: Sendable {
     }
 
     package func signIn() throws -> DeviceSignIn {
+        var environment = world.environment
+        environment.sleep = { duration in try await self.pass(duration) }
         var signIn = try DeviceSignIn(
-            issuer: Issuer(world.provider.issuer), clientID: "demo", environment: world.environment)
-        signIn.sleep = { duration in try await self.pass(duration) }
+            issuer: Issuer(world.provider.issuer), clientID: "demo", environment: environment)
         signIn.observe = { event in
             self.seen.withLock { $0.append(event) }
             if case .code(let code) = event { self.shown.withLock { $0 = code } }
