@@ -45,21 +45,27 @@ package struct SessionMove {
         case changed(Bool)
     }
 
+    /// The call whose result comes next.
     private enum Step {
         case begin
-        case here
-        case there(Record?)
+        case loadingSource
+        case loadingTarget(source: Record?)
         /// Checks whether a store without the session was signed out or is unavailable.
-        case absent(here: Record?, there: Record?)
-        /// Both stores had the same session.
-        case twin(Record?)
+        case checkingAbsence(source: Record?, target: Record?)
+        /// Both stores had the same session: reads the source again.
+        case comparing(target: Record?)
         case firstLock, secondLock
-        case grave
+        /// With the locks: looks in the target for what a sign-out has left.
+        case loadingLockedTarget
+        case loadingLockedSource
         /// Removes what a sign-out has left, and first its copy in the other store, if that is not removed yet.
-        case bury(Record, in: Side, copyIsRemoved: Bool)
-        case again
-        case dropped
-        case copied(Record), left, arrived(Record), removed(Record), forgotten
+        case removingSignedOut(Record, in: Side, copyIsRemoved: Bool)
+        /// Removes the copy of a session that was signed out in the source.
+        case droppingCopy
+        /// Steps 1 to 4 of the table.
+        case arriving(Record), leaving, settling(Record), removing(Record)
+        /// Ends the moved session, because it was signed out meanwhile.
+        case ending
     }
 
     private let source: String
@@ -70,7 +76,7 @@ package struct SessionMove {
 
     /// Returns the first call.
     package mutating func begin() -> Effect {
-        step = .here
+        step = .loadingSource
         return .load(.source)
     }
 
@@ -79,14 +85,14 @@ package struct SessionMove {
     /// - Returns: The next call.
     package mutating func next(_ input: Input) throws(AuthError) -> Effect {
         switch (step, input) {
-        case (.here, .loaded(let here)):
-            step = .there(here)
+        case (.loadingSource, .loaded(let here)):
+            step = .loadingTarget(source: here)
             return .load(.target)
-        case (.there(let here), .loaded(let there)): return try compare(here, there)
-        case (.absent(let here, let there), .loaded): return try lock(here, there)
-        case (.twin(let there), .loaded(let here)):
+        case (.loadingTarget(let here), .loaded(let there)): return try compare(here, there)
+        case (.checkingAbsence(let here, let there), .loaded): return try lock(here, there)
+        case (.comparing(let there), .loaded(let here)):
             // Another process may have moved the session between the two reads.
-            guard here?.isTwin(of: there) ?? false else { return lock() }
+            guard here?.isCopy(of: there) ?? false else { return lock() }
             throw AuthError(
                 .store, .store,
                 "\(target) has this session already: it is \(source) under another name, or a copy of it",
@@ -95,36 +101,37 @@ package struct SessionMove {
             step = .secondLock
             return .lock(source < target ? .target : .source)
         case (.secondLock, .locked):
-            step = .grave
+            step = .loadingLockedTarget
             return .load(.target)
-        case (.grave, .loaded(let record)):
+        case (.loadingLockedTarget, .loaded(let record)):
             guard let record, record.move == .signedOut(at: source) else { return goOn() }
-            return bury(record, in: .target)
-        case (.bury(let record, let side, copyIsRemoved: false), .changed):
-            step = .bury(record, in: side, copyIsRemoved: true)
+            return removeSignedOut(record, in: .target)
+        case (.removingSignedOut(let record, let side, copyIsRemoved: false), .changed):
+            step = .removingSignedOut(record, in: side, copyIsRemoved: true)
             return .change(side, .removeSame(record))
-        case (.again, .loaded(let record)): return try move(record)
-        case (.dropped, .changed): return .end(false)
-        case (.copied(let record), .changed):
-            step = .left
+        case (.loadingLockedSource, .loaded(let record)): return try move(record)
+        case (.droppingCopy, .changed): return .end(false)
+        case (.arriving(let record), .changed):
+            step = .leaving
             return .change(.source, .leave(record, to: target))
-        case (.arrived(let record), .changed):
-            step = .removed(record)
+        case (.settling(let record), .changed):
+            step = .removing(record)
             return .change(.source, .removeSame(record), expectsSession: true)
-        case (.removed(let record), .changed(let isRemoved)):
+        case (.removing(let record), .changed(let isRemoved)):
             if isRemoved { return .end(true) }
             // The session was signed out since step 3, or a new sign-in replaced it, which is to be moved next. In both
             // cases the moved session is over in the target, too.
-            step = .forgotten
+            step = .ending
             return .change(.target, .remove(id: record.id))
-        case (.bury(_, _, copyIsRemoved: true), .changed), (.left, .changed), (.forgotten, .changed): return goOn()
+        case (.removingSignedOut(_, _, copyIsRemoved: true), .changed), (.leaving, .changed), (.ending, .changed):
+            return goOn()
         default: preconditionFailure("the result of another call")
         }
     }
 
     /// Compares the two stores. If there is nothing to do, nothing is locked.
     private mutating func compare(_ here: Record?, _ there: Record?) throws(AuthError) -> Effect {
-        step = .absent(here: here, there: there)
+        step = .checkingAbsence(source: here, target: there)
         guard let here else {
             guard there?.move == .arriving(from: source) || there?.move == .signedOut(at: source) else {
                 return .end(false)
@@ -142,8 +149,8 @@ package struct SessionMove {
     /// moved, both may have it, but the marks tell the copies apart. If both stores are one location, by a link or a
     /// relative path, the process would wait for a lock that it holds itself.
     private mutating func lock(_ here: Record?, _ there: Record?) throws(AuthError) -> Effect {
-        guard let here, here.isTwin(of: there) else { return lock() }
-        step = .twin(there)
+        guard let here, here.isCopy(of: there) else { return lock() }
+        step = .comparing(target: there)
         return .load(.source)
     }
 
@@ -154,34 +161,34 @@ package struct SessionMove {
     }
 
     private mutating func goOn() -> Effect {
-        step = .again
+        step = .loadingLockedSource
         return .load(.source, expectsSession: true)
     }
 
     private mutating func move(_ record: Record?) throws(AuthError) -> Effect {
         guard let record else {
             // Signed out during the move.
-            step = .dropped
+            step = .droppingCopy
             return .change(.target, .dropArriving(from: source))
         }
         switch record.move {
         case nil:
             // Step 1, then step 2.
-            step = .copied(record)
+            step = .arriving(record)
             return .change(.target, .arrive(record, from: source, at: target))
         case .leaving(to: target):
             // Step 3, then step 4. If the target no longer has a copy, the session was signed out there.
-            step = .arrived(record)
+            step = .settling(record)
             return .change(.target, .settle(record, from: source), expectsSession: true)
-        case .signedOut(at: target): return bury(record, in: .source)
+        case .signedOut(at: target): return removeSignedOut(record, in: .source)
         case .leaving(let location), .arriving(let location), .signedOut(let location):
             throw Record.moving(at: source, location)
         }
     }
 
     /// Removes what a sign-out has left of a session in transit. Its copy in the other store is removed first.
-    private mutating func bury(_ record: Record, in side: Side) -> Effect {
-        step = .bury(record, in: side, copyIsRemoved: false)
+    private mutating func removeSignedOut(_ record: Record, in side: Side) -> Effect {
+        step = .removingSignedOut(record, in: side, copyIsRemoved: false)
         return .change(side == .source ? .target : .source, .remove(id: record.id), expectsSession: true)
     }
 }
@@ -227,7 +234,7 @@ extension SessionMove {
 extension AuthStateRecord {
     /// Whether this is the same session in the same state. The marks of a session that is being moved differ. Other
     /// processes may refresh it meanwhile, so the tokens are not compared.
-    fileprivate func isTwin(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
+    fileprivate func isCopy(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 
     /// Throws if the session is being moved. What a sign-out has left of it is a session that has ended.
     package func refuseToMove(at location: String) throws {
