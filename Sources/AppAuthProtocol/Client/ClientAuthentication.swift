@@ -68,24 +68,9 @@ public enum ClientAuthentication: Sendable, Hashable {
         }
     }
 
-    /// Returns the most likely method for the client's credentials.
-    ///
-    /// Chooses the key if the provider lists that method or if there is no secret, otherwise the secret as
-    /// ``secret(_:for:)`` does, and `none` without either. The metadata lists what the provider supports for any
-    /// client, not what is registered for this one. If the registration is known, use
-    /// ``ClientRegistration/client(at:keyNamed:)``.
-    public static func best(
-        for provider: ProviderMetadata, secret: Secret? = nil, keyNamed name: String? = nil
-    ) -> ClientAuthentication {
-        let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
-        if let name, secret == nil || methods.contains("private_key_jwt") { return .privateKeyJWT(keyNamed: name) }
-        guard let secret else { return .none }
-        return Self.secret(secret, for: provider)
-    }
-
     /// Returns the authentication with a secret that the provider supports: Basic, unless the provider lists only
     /// others; then the form body, then a signature. A provider without a list supports Basic (OpenID Connect
-    /// Discovery §3).
+    /// Discovery §3). The list is of what the provider supports for any client, not of what is registered for this one.
     public static func secret(_ secret: Secret, for provider: ProviderMetadata) -> ClientAuthentication {
         let methods = provider.tokenEndpointAuthMethods ?? ["client_secret_basic"]
         if methods.contains("client_secret_basic") { return .clientSecretBasic(secret) }

@@ -246,29 +246,23 @@ struct ClientAssertionTests {
 
     @Test(
         arguments: [
-            (["private_key_jwt", "client_secret_basic"], "private_key_jwt", "client_secret_basic"),
+            (["private_key_jwt", "client_secret_basic"], "client_secret_basic"),
             // As Keycloak lists them, whose clients take Basic and post unless they are set up otherwise.
             (
                 ["private_key_jwt", "client_secret_basic", "client_secret_post", "client_secret_jwt"],
-                "private_key_jwt",
                 "client_secret_basic"
             ),
-            (["client_secret_jwt", "client_secret_basic"], "client_secret_basic", "client_secret_basic"),
-            (["client_secret_jwt", "client_secret_post"], "client_secret_post", "client_secret_post"),
-            (["client_secret_jwt"], "client_secret_jwt", "client_secret_jwt"),
-            (["client_secret_post"], "client_secret_post", "client_secret_post"),
-            (nil, "client_secret_basic", "client_secret_basic"),
-        ] as [([String]?, String, String)])
-    func `the best is the key, and with a secret what most clients are registered for`(
-        methods: [String]?, both: String, secretAlone: String
-    ) throws {
+            (["client_secret_jwt", "client_secret_basic"], "client_secret_basic"),
+            (["client_secret_jwt", "client_secret_post"], "client_secret_post"),
+            (["client_secret_jwt"], "client_secret_jwt"), (["client_secret_post"], "client_secret_post"),
+            (nil, "client_secret_basic"),
+        ] as [([String]?, String)])
+    func `with a secret the method is one that most clients are registered for`(methods: [String]?, method: String)
+        throws
+    {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [:],
             more: methods.map { ["token_endpoint_auth_methods_supported": .array($0.map { .string($0) })] } ?? [:])
-        let secret = Secret("s")
-        #expect(ClientAuthentication.best(for: provider, secret: secret, keyNamed: "k").method == both)
-        #expect(ClientAuthentication.best(for: provider, secret: secret).method == secretAlone)
-        #expect(ClientAuthentication.best(for: provider, keyNamed: "k").method == "private_key_jwt")
-        #expect(ClientAuthentication.best(for: provider).method == "none")
+        #expect(ClientAuthentication.secret(Secret("s"), for: provider).method == method)
     }
 }
