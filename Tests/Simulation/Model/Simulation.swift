@@ -221,9 +221,12 @@ final class Simulation {
 
     // MARK: - Checks
 
-    /// Checks that a new refresh token is stored before keys are fetched, which may take minutes, unless the store failed.
+    /// Checks that a new refresh token is stored before keys are fetched, which may take minutes, unless the store failed
+    /// or has refused the write of a holder whose lock was lost.
     private func checkStored(_ session: SimulatedSession) {
-        guard let response = session.latestResponse, session.store.troubledUntil < response.time else { return }
+        guard let response = session.latestResponse, session.store.troubledUntil < response.time,
+            !session.locks.values.contains(where: \.isLost)
+        else { return }
         let isStored = server.fates[response.refreshToken].map { $0 == .stored } ?? true
         checker.require(isStored, .sessionKept, "\(response.refreshToken) waited for keys, and was not stored")
     }
