@@ -43,7 +43,7 @@ public final class PostgreSQLDatabase: Sendable {
     let place: String
     let listener: ChangeListener
     private let connector: Connector
-    private let turns = RefreshQueue()
+    private let turns = TaskQueue()
     private let idle = LockedValue<Connection?>(nil)
 
     /// Creates the access to a table. It does not connect.
@@ -116,9 +116,9 @@ public final class PostgreSQLDatabase: Sendable {
     func withTurn<Value: Sendable>(
         until deadline: ContinuousClock.Instant, _ work: @Sendable () async throws -> Value
     ) async throws -> Value {
-        let turn = try await withThrowingTaskGroup(of: RefreshLock?.self) { [turns] group in
+        let turn = try await withThrowingTaskGroup(of: TaskQueue.Turn?.self) { [turns] group in
             defer { group.cancelAll() }
-            group.addTask { try await turns.wait() }
+            group.addTask { try await turns.turn() }
             group.addTask {
                 try await Task.sleep(until: deadline, clock: .continuous)
                 return nil
@@ -126,7 +126,7 @@ public final class PostgreSQLDatabase: Sendable {
             return try await group.next() ?? nil
         }
         guard let turn else { throw DatabaseError(message: "earlier calls have not ended in time") }
-        defer { turn.release() }
+        defer { turn.end() }
         return try await work()
     }
 

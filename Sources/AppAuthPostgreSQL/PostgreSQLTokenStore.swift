@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 public import AppAuthSession
 
 /// A store that keeps a session in a row of a PostgreSQL database, for processes on all machines that use the database.
@@ -63,11 +64,11 @@ public struct PostgreSQLTokenStore: TokenStore {
     /// Waits for the refresh lock, which another task, process or machine may hold. At most one connection of this process
     /// waits for each session.
     public func refreshLock() async throws -> RefreshLock {
-        let position = try await RefreshQueues.queue(for: location).wait()
+        let turn = try await RefreshQueues.queue(for: location).turn()
         let held = HeldLock(database, key: key, location: location)
         let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {
             held.release()
-            position.release()
+            turn.end()
         }
         try await describingErrors(location) { try await held.acquire(until: nil) }
         return lock

@@ -39,7 +39,7 @@ struct FlawedStore: TokenStore {
         }
 
         let state = LockedValue(State())
-        let changing = RefreshQueue()
+        let changing = TaskQueue()
         let refreshing = RefreshQueue()
     }
 
@@ -77,8 +77,8 @@ struct FlawedStore: TokenStore {
     func update<Result: Sendable>(
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        let lock = flaw == .losesChanges ? nil : try await shared.changing.wait()
-        defer { lock?.release() }
+        let turn = flaw == .losesChanges ? nil : try await shared.changing.turn()
+        defer { turn?.end() }
         let old = shared.state.withLock { $0.record }
         var record = old
         if flaw == .losesChanges { for _ in 0..<10 { await Task.yield() } }

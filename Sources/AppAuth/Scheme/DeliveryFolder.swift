@@ -52,55 +52,32 @@ package struct DeliveryFolder: Sendable {
         case xdgMIME = 1
     }
 
-    /// A held lock. Release it exactly once; if the process ends, the kernel releases it.
-    struct Held: Sendable {
-        fileprivate let descriptor: Int32
-        fileprivate let purpose: Purpose
-
-        func release() {
-            LockHolder.note(false, at: purpose.rawValue, in: descriptor)
-            close(descriptor)
-        }
-    }
-
     /// Waits for a lock and blocks the calling thread. The wait has a limit, since the holder may be stopped.
     ///
     /// - Parameter commitment: Ends the wait if the caller has left; made when the lock is held.
     /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable``, which names the holder; `CancellationError`.
-    func hold(_ purpose: Purpose, _ commitment: Commitment = Commitment()) throws -> Held {
+    func lock(_ purpose: Purpose, _ commitment: Commitment = Commitment()) throws -> ByteLock {
         try make()
-        let descriptor = open("\(path)/\(stem).lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let file = "\(path)/\(stem).lock"
+        let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Self.refusal("\(path) cannot be locked: \(SystemError.text(errno))") }
+        let lock = ByteLock(purpose.rawValue, in: descriptor)
         do {
-            let isFree = try commitment.wait(within: lockTimeout) {
-                let error = shims_try_lock_byte(descriptor, off_t(purpose.rawValue))
-                if [EAGAIN, EACCES].contains(error) { return false }
-                guard error == 0 else { throw Self.refusal("\(path) cannot be locked: \(SystemError.text(error))") }
-                return true
+            guard try lock.lock(within: lockTimeout, commitment) else {
+                var error = Self.refusal("\(path) \(lock.busyDescription(file, after: lockTimeout))")
+                error.isTemporary = true
+                throw error
             }
-            guard isFree else { throw busy(LockHolder.description(at: purpose.rawValue, in: descriptor)) }
-            try commitment.make()
-        } catch {
-            close(descriptor)
-            throw error
-        }
-        LockHolder.note(true, at: purpose.rawValue, in: descriptor)
-        return Held(descriptor: descriptor, purpose: purpose)
-    }
-
-    private func busy(_ holder: String?) -> AuthError {
-        var error = Self.refusal(
-            "\(path) could not be locked within \(Int(lockTimeout.seconds.rounded(.up))) s: \(holder ?? "another process") "
-                + "holds its lock. If that process is suspended, for example with Ctrl-Z, continue it or end it")
-        error.isTemporary = true
-        return error
+        } catch let error as SystemError { throw Self.refusal("\(path) cannot be locked: \(error.text)") }
+        try commitment.make()
+        return lock
     }
 
     func locked<Result>(
         _ purpose: Purpose, _ commitment: Commitment = Commitment(), _ body: () throws -> Result
     ) throws -> Result {
-        let held = try hold(purpose, commitment)
-        defer { held.release() }
+        let lock = try lock(purpose, commitment)
+        defer { lock.release() }
         return try body()
     }
 
@@ -128,7 +105,7 @@ package struct DeliveryFolder: Sendable {
         let names: [String]
         do { names = try FolderNames.read(path) } catch {
             if error.number == ENOENT { return [] }
-            throw Self.refusal("\(path) cannot be read: \(SystemError.text(error.number))")
+            throw Self.refusal("\(path) cannot be read: \(error.text)")
         }
         return names.filter { $0.hasPrefix(stem + ".") && $0 != stem + ".lock" }.map { "\(path)/\($0)" }
     }

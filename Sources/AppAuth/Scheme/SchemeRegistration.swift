@@ -46,10 +46,10 @@ package struct SchemeRegistration: Sendable {
     func makeDefault() async throws {
         if isOurs(try handlers) { return }
         let commitment = Commitment()
-        let held = try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
-            try folder.hold(.xdgMIME, commitment)
+        let lock = try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
+            try folder.lock(.xdgMIME, commitment)
         }
-        defer { held.release() }
+        defer { lock.release() }
         if isOurs(try handlers) { return }
         // Run it through env, so that it writes where we read even if a variable holds a relative path.
         let command = [

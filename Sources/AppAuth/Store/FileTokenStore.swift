@@ -65,7 +65,7 @@ public struct FileTokenStore: TokenStore {
     /// Reads the session and checks that its lock can be used, and that its folder is writable and has room. If the
     /// folder does not exist, the closest existing parent is checked.
     public func prepare() async throws {
-        try await onThread(named: "appauth-store", for: .store, of: location) { [file, folder, lock] in
+        try await onThread(named: "appauth-store", of: location, nil) { [file, folder, lock] in
             _ = try hintingAtDiscard { try file.read() }
             try folder.probe(bytes: Self.probedRoom)
             try lock.check()
@@ -113,7 +113,8 @@ public struct FileTokenStore: TokenStore {
         // The thread observes the limit by itself, unless the file system blocks it.
         let expiry = AuthError.store(location, "cannot be read or written", errno: ETIMEDOUT)
         let limit = (lockTimeout + .seconds(2), expiry)
-        return try await onThread(named: "appauth-store", of: location, within: limit, Commitment()) { commitment in
+        let commitment = Commitment()
+        return try await onThread(named: "appauth-store", of: location, within: limit, commitment) {
             try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
         }
     }

@@ -206,7 +206,7 @@ public struct KeyringTokenStore: TokenStore {
         try await onThread(
             named: "appauth-keyring", of: location, within: (limit, unanswered), commitment
         ) { [library] in
-            try work(SecretService(entry, library: library), $0)
+            try work(SecretService(entry, library: library), commitment)
         }
     }
 

@@ -1,5 +1,4 @@
-internal import AppAuthConcurrency
-package import AppAuthSession
+package import AppAuthConcurrency
 
 /// The queues of this process for the locks that it shares with others: one for each lock file, or for each lock of a
 /// database.
@@ -10,16 +9,16 @@ package import AppAuthSession
 package enum RefreshQueues {
     /// A queue, kept while a task waits in it or holds its lock.
     private struct Entry {
-        weak var queue: RefreshQueue?
+        weak var queue: TaskQueue?
     }
 
     private static let entries = LockedValue<[String: Entry]>([:])
 
-    package static func queue(for path: String) -> RefreshQueue {
+    package static func queue(for path: String) -> TaskQueue {
         entries.withLock { entries in
             if let queue = entries[path]?.queue { return queue }
             entries = entries.filter { $0.value.queue != nil }
-            let queue = RefreshQueue()
+            let queue = TaskQueue()
             entries[path] = Entry(queue: queue)
             return queue
         }

@@ -2,15 +2,9 @@ internal import Glibc
 
 /// The names in a folder. `FileManager` would take longer to start than the whole of `sign-in token`.
 package enum FolderNames {
-    /// The folder cannot be read.
-    package struct Failure: Error {
-        /// The error number, see errno(3).
-        package let number: Int32
-    }
-
     /// Reads the names, with `.` and `..`, in the order of the file system.
-    package static func read(_ folder: String) throws(Failure) -> [String] {
-        guard let stream = opendir(folder) else { throw Failure(number: errno) }
+    package static func read(_ folder: String) throws(SystemError) -> [String] {
+        guard let stream = opendir(folder) else { throw SystemError(number: errno) }
         defer { closedir(stream) }
         var names: [String] = []
         errno = 0
@@ -20,7 +14,7 @@ package enum FolderNames {
             let name = UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self)
             names.append(String(cString: name))
         }
-        guard errno == 0 else { throw Failure(number: errno) }
+        guard errno == 0 else { throw SystemError(number: errno) }
         return names
     }
 }

@@ -60,8 +60,3 @@ package struct SystemThread: Sendable {
         init(name: String, body: @escaping @Sendable () -> Void) { (self.name, self.body) = (name, body) }
     }
 }
-
-/// The system's description of an error number.
-enum SystemError {
-    static func text(_ error: Int32) -> String { String(cString: strerror(error)) }
-}

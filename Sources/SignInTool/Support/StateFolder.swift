@@ -63,8 +63,7 @@ struct StateFolder: Sendable {
 
     private func names() throws -> [String] {
         do { return try FolderNames.read(path) } catch {
-            let why = String(cString: strerror(error.number))
-            throw AuthError(.store, .store, "\(path) cannot be read: \(why)", outcome: .notSent)
+            throw AuthError(.store, .store, "\(path) cannot be read: \(error.text)", outcome: .notSent)
         }
     }
 

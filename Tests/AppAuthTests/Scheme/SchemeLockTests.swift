@@ -14,18 +14,18 @@ struct SchemeLockTests {
 
     @Test(arguments: [DeliveryFolder.Purpose.entry, .xdgMIME])
     func `the wait for a lock has a limit, and names the holder`(purpose: DeliveryFolder.Purpose) async throws {
-        let held = try folder.hold(purpose)
+        let held = try folder.lock(purpose)
         var other = folder
         other.lockTimeout = .milliseconds(20)
-        let error = try #require(throws: AuthError.self) { try other.hold(purpose) }
+        let error = try #require(throws: AuthError.self) { try other.lock(purpose) }
         #expect(error.code == .unavailable && error.isTemporary)
         #expect(error.message.contains("process \(getpid()) ("), "\(error.message)")
         held.release()
-        try other.hold(purpose).release()
+        try other.lock(purpose).release()
     }
 
     @Test func `a listener that waits for a lock can be cancelled`() async throws {
-        let held = try folder.hold(.entry)
+        let held = try folder.lock(.entry)
         defer { held.release() }
         let waiting = Task { try await session.listener() }
         waiting.cancel()

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 package import AppAuthSession
 
 /// A store that counts its calls, and fails on request.
@@ -72,7 +73,7 @@ package actor TestStore: TokenStore {
     package func releaseLoad() { gates?.ends.continuation.finish() }
 
     private let lock = RefreshQueue()
-    private let changing = RefreshQueue()
+    private let changing = TaskQueue()
 
     package func refreshLock() async throws -> RefreshLock { try await lock.wait() }
 
@@ -85,8 +86,8 @@ package actor TestStore: TokenStore {
         _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
         if TokenStoreCall.isUnattended { unattended += 1 }
-        let changeLock = try await changing.wait()
-        defer { changeLock.release() }
+        let turn = try await changing.turn()
+        defer { turn.end() }
         if let refusal, passing == 0 { throw refusal }
         var changed = record
         let result = try change(&changed)

@@ -1,0 +1,12 @@
+internal import Glibc
+
+/// A failed call of the system, by its error number: see errno(3).
+package struct SystemError: Error {
+    package let number: Int32
+
+    /// The system's description of the error.
+    package var text: String { Self.text(number) }
+
+    /// The system's description of an error number.
+    static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
+}
