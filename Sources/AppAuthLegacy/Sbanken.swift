@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import JOSE
 
 extension Dialect {
     /// The dialect of S'banken (`https://auth.sbanken.no/identityserver/connect/token`).
@@ -25,17 +26,6 @@ extension Dialect {
 
     /// Percent-encodes every byte of the UTF-8 except letters, digits and `-_.!~*'()`.
     private static func percentEncoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                bytes.append(byte)
-            case _ where "-_.!~*'()".utf8.contains(byte): bytes.append(byte)
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        text.percentEncoded { $0.isASCIIAlphanumeric || "-_.!~*'()".utf8.contains($0) }
     }
 }

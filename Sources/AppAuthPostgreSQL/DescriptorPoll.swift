@@ -10,7 +10,7 @@ final class DescriptorPoll: Sendable {
     /// - Throws: ``DatabaseError`` if the process has too many open files.
     init() throws {
         let event = shims_event()
-        guard event >= 0 else { throw DatabaseError(message: String(cString: strerror(-event))) }
+        guard event >= 0 else { throw DatabaseError(message: SystemError.text(-event)) }
         loop = Loop(event: event)
     }
 

@@ -34,7 +34,7 @@ public struct FacebookDelivery: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the app id is not made of digits, or the
     ///   callback is not an https URL (or http on loopback).
     public init(_ facebook: SevenPassConfiguration.Facebook) throws {
-        guard !facebook.appID.isEmpty, facebook.appID.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard !facebook.appID.isEmpty, facebook.appID.utf8.allSatisfy(\.isASCIIDigit) else {
             throw AuthError(
                 .invalidConfiguration, .configuration, "expected an app id of digits, found '\(facebook.appID)'",
                 outcome: .notSent)

@@ -1,6 +1,7 @@
 package import AppAuthProtocol
 internal import FoundationEssentials
 internal import Glibc
+internal import JOSE
 
 /// The certificates that a server's chain must end in, as options for libcurl.
 package enum TrustRoots: Sendable, Hashable {
@@ -72,10 +73,8 @@ package enum TrustRoots: Sendable, Hashable {
     /// Returns whether a name has eight hexadecimal digits, a period and a number, for example `5ad8a5d6.0`.
     private static func isHashedName(_ bytes: [UInt8]) -> Bool {
         guard bytes.count > 9 else { return false }
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
-        let letters = UInt8(ascii: "a")...UInt8(ascii: "f")
-        return bytes.prefix(8).allSatisfy { digits.contains($0) || letters.contains($0) }
-            && bytes.dropFirst(8).first == UInt8(ascii: ".") && bytes.dropFirst(9).allSatisfy(digits.contains)
+        return bytes.prefix(8).allSatisfy { $0.hexDigitValue != nil }
+            && bytes.dropFirst(8).first == UInt8(ascii: ".") && bytes.dropFirst(9).allSatisfy(\.isASCIIDigit)
     }
 
     private static func read(_ path: String, source: String) throws(AuthError) -> [UInt8] {

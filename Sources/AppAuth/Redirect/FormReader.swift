@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// An incremental reader for the form that a browser posts with `response_mode=form_post`.
 package struct FormReader: Sendable {
     private var form = ""
@@ -34,7 +36,7 @@ extension RequestHead {
         let lengths = fields.filter { $0.name == "content-length" }.map(\.value)
         guard self["transfer-encoding"] == nil, let text = lengths.first else { throw .lengthRequired }
         // RFC 9110 §8.6: only digits. No browser sends a second length, and a different one is an attack.
-        guard lengths.count == 1, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+        guard lengths.count == 1, text.utf8.allSatisfy(\.isASCIIDigit),
             !text.isEmpty
         else { throw .badRequest }
         guard let length = Int(text), length <= limit else { throw .contentTooLarge }

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// A response of the listener, as sent on the wire. Every response ends its connection and must not be cached.
 package struct RedirectResponse: Sendable, Hashable {
     package var status: Int
@@ -27,12 +29,8 @@ package struct RedirectResponse: Sendable, Hashable {
 
     /// RFC 9110 §15.4.4. The location is absolute, since not every browser resolves a relative one against the port.
     static func seeOther(_ location: String) -> RedirectResponse {
-        let hex = Array("0123456789ABCDEF".unicodeScalars)
-        let value = location.utf8.reduce(into: "") { value, byte in
-            // A line break would end the field. RFC 3986 §2 allows neither line breaks nor non-ASCII in a URI.
-            if (0x21...0x7E).contains(byte) { return value.unicodeScalars.append(Unicode.Scalar(byte)) }
-            value.unicodeScalars += ["%", hex[Int(byte >> 4)], hex[Int(byte & 15)]]
-        }
+        // A line break would end the field. RFC 3986 §2 allows neither line breaks nor non-ASCII in a URI.
+        let value = location.percentEncoded { (0x21...0x7E).contains($0) }
         return RedirectResponse(status: 303, fields: [.init(name: "Location", value: value)])
     }
 

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// The head of an HTTP/1 request, as far as the listener reads it.
 package struct RequestHead: Sendable, Hashable {
     /// The method as sent.
@@ -105,12 +107,7 @@ extension RequestHead {
 extension UInt8 {
     /// `tchar` of RFC 9110 §5.6.2.
     var isTokenCharacter: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
-        }
+        isASCIIAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)
     }
 
     fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }

@@ -36,12 +36,13 @@ struct DesktopFile: Sendable {
         unlink(new)
         let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw failure("cannot be written") }
-        let isWritten = write(Array(text.utf8), descriptor) && fsync(descriptor) == 0
-        close(descriptor)
-        guard isWritten, rename(new, path) == 0 else {
-            let error = failure("cannot be written")
+        do throws(SystemError) {
+            defer { close(descriptor) }
+            try OutputFile.write(Array(text.utf8), to: descriptor)
+            guard fsync(descriptor) == 0, rename(new, path) == 0 else { throw SystemError(number: errno) }
+        } catch {
             unlink(new)
-            throw error
+            throw failure("cannot be written", error.number)
         }
     }
 
@@ -58,17 +59,6 @@ struct DesktopFile: Sendable {
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
             throw failure("has no folder, and it cannot be created")
         }
-    }
-
-    private func write(_ bytes: [UInt8], _ descriptor: Int32) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
     }
 
     private func failure(_ what: String, _ error: Int32 = errno) -> AuthError {

@@ -1,4 +1,5 @@
 internal import AppAuthProtocol
+internal import JOSE
 
 /// A redirect URI with a private-use scheme (RFC 8252 §7.1).
 package struct PrivateUseURI: Sendable, Hashable {
@@ -60,8 +61,8 @@ package struct PrivateUseURI: Sendable, Hashable {
     /// RFC 3986 §3.1, in lower case as browsers pass it on. Returns nil if the text does not begin with a scheme.
     static func scheme(of text: String) -> String? {
         let scheme = text.utf8.prefix { $0 != UInt8(ascii: ":") }
-        guard let first = scheme.first, first.isLowercaseLetter, scheme.count < text.utf8.count, scheme.count <= 128,
-            scheme.allSatisfy({ $0.isLowercaseLetter || $0.isDigit || "+-.".utf8.contains($0) })
+        guard let first = scheme.first, first.isASCIILowercase, scheme.count < text.utf8.count, scheme.count <= 128,
+            scheme.allSatisfy({ $0.isASCIILowercase || $0.isASCIIDigit || "+-.".utf8.contains($0) })
         else { return nil }
         return String(scheme)
     }
@@ -84,9 +85,4 @@ package struct PrivateUseURI: Sendable, Hashable {
             .invalidConfiguration, .redirect, "expected a redirect URI with a scheme \(expected), found \(found)",
             outcome: .notSent)
     }
-}
-
-extension UInt8 {
-    fileprivate var isLowercaseLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 }

@@ -184,13 +184,7 @@ struct SessionFile: Sendable {
         guard size <= bytes.count || ftruncate(descriptor, off_t(bytes.count)) == 0 else {
             throw failure("cannot be written")
         }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if written < 0, errno == EINTR { continue }
-            guard written > 0 else { throw failure("cannot be written") }
-            rest = rest.dropFirst(written)
-        }
+        do { try OutputFile.write(bytes, to: descriptor) } catch { throw failure("cannot be written", error.number) }
         guard synchronise(descriptor) == 0 else { throw failure("cannot be written") }
     }
 

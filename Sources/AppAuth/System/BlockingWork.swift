@@ -9,8 +9,8 @@ internal import AppAuthProtocol
 /// - Parameters:
 ///   - location: The store, for messages.
 ///   - limit: How long the caller waits for work that has not made its commitment, and the error if that passes.
-///   - commitment: The commitment that `work` makes before it changes anything. If it is nil, the caller waits for the end
-///     of the work.
+///   - commitment: The commitment that `work` makes before it changes anything. If it is nil, the caller waits for the
+///     end of the work.
 func onThread<Value: Sendable>(
     named name: String, for stage: AuthError.Stage = .store, of location: String? = nil,
     within limit: (duration: Duration, expiry: AuthError)? = nil, _ commitment: Commitment?,

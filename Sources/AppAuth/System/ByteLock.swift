@@ -4,9 +4,9 @@ internal import Glibc
 
 /// A lock on a byte of a file, shared by all processes that use the file.
 ///
-/// It belongs to an open file description (`F_OFD_SETLK`, fcntl(2)). However its holder ends, the kernel releases it, so
-/// no lock is ever stale. It works over NFS too. The file contains the names of its holders (``LockHolder``) and must
-/// never be removed: a new file of the same name could have a second holder.
+/// It belongs to an open file description (`F_OFD_SETLK`, fcntl(2)). However its holder ends, the kernel releases it,
+/// so no lock is ever stale. It works over NFS too. The file contains the names of its holders (``LockHolder``) and
+/// must never be removed: a new file of the same name could have a second holder.
 final class ByteLock: Sendable {
     private let byte: Int
     private let descriptor: Int32

@@ -46,9 +46,7 @@ enum LockHolder {
         var bytes = [UInt8](repeating: 0, count: room + 1)
         let count = pread(descriptor, &bytes, bytes.count, 0)
         guard (0...room).contains(count) else { return false }
-        return bytes[..<count].allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0, 32, 10].contains($0)
-        }
+        return bytes[..<count].allSatisfy { $0.isASCIIDigit || [0, 32, 10].contains($0) }
     }
 
     /// Returns the process ID and its start time. The ID by itself may belong to another process by now, or to another

@@ -8,5 +8,5 @@ package struct SystemError: Error {
     package var text: String { Self.text(number) }
 
     /// The system's description of an error number.
-    static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
+    package static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
 }

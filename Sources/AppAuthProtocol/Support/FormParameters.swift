@@ -115,7 +115,7 @@ public struct FormParameters: Sendable, Hashable {
             switch byte {
             case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
             case UInt8(ascii: "%"):
-                guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else {
+                guard let high = rest.next()?.hexDigitValue, let low = rest.next()?.hexDigitValue else {
                     return nil
                 }
                 bytes.append(high << 4 | low)
@@ -123,9 +123,5 @@ public struct FormParameters: Sendable, Hashable {
             }
         }
         return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 }

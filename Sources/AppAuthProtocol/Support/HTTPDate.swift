@@ -1,4 +1,5 @@
 package import FoundationEssentials
+internal import JOSE
 
 extension Date {
     /// Parses an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, or one of the two obsolete forms that
@@ -72,7 +73,7 @@ private struct HTTPDateParts {
     }
 
     private static func number(_ text: Substring, digits: Int) -> Int? {
-        guard text.utf8.count == digits, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard text.utf8.count == digits, text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
         return Int(text)
     }
 

@@ -83,12 +83,7 @@ private struct Piece {
     func isFor(_ wanted: UInt8) -> Bool { byte == wanted || byte == Self.plus && wanted == Self.space }
 
     var isBase64: Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), Self.plus, UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+        byte.isASCIIAlphanumeric || "+/-_".utf8.contains(byte)
     }
 
     static func pieces(of bytes: [UInt8]) -> [Piece] {
@@ -96,8 +91,8 @@ private struct Piece {
         var index = 0
         while index < bytes.count {
             var piece = Piece(byte: bytes[index], location: index..<index + 1)
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = digit(bytes[index + 1]),
-                let low = digit(bytes[index + 2])
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = bytes[index + 1].hexDigitValue,
+                let low = bytes[index + 2].hexDigitValue
             {
                 piece = Piece(byte: high << 4 | low, location: index..<index + 3)
             }
@@ -105,9 +100,5 @@ private struct Piece {
             index = piece.location.upperBound
         }
         return pieces
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
     }
 }

@@ -50,7 +50,7 @@ public struct SecureURL: Sendable, Hashable {
         self.string = string
         (schemeEnd, hostEnd, authorityEnd) = try string.withBytes { bytes in
             guard bytes.count <= 8192 else { throw refuse("it is longer than 8192 bytes") }
-            guard bytes.allSatisfy(\.isAllowed), Self.escapesAreComplete(bytes) else {
+            guard bytes.allSatisfy(\.isAllowed), bytes.escapesAreComplete else {
                 throw refuse("it has a character that must be percent-encoded")
             }
             let schemeEnd = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
@@ -110,15 +110,6 @@ public struct SecureURL: Sendable, Hashable {
         return "\(string)\(joint)\(parameters.encoded)"
     }
 
-    private static func escapesAreComplete(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        var rest = bytes[...]
-        while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
-            rest = rest[percent...].dropFirst()
-            guard rest.count >= 2, rest.prefix(2).allSatisfy(\.isHexDigit) else { return false }
-        }
-        return true
-    }
-
     /// Returns the part of a rejected URL that may be shown: not user information, query or fragment, which may be
     /// secret.
     private static func excerpt(_ string: String) -> String {
@@ -138,15 +129,15 @@ public struct SecureURL: Sendable, Hashable {
             host = authority[...end]
             let address = host.dropFirst().dropLast()
             guard address.contains(UInt8(ascii: ":")),
-                address.allSatisfy({ $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
+                address.allSatisfy({ $0.hexDigitValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
             else { return nil }
         } else {
             host = authority.prefix { $0 != UInt8(ascii: ":") }
             guard host.allSatisfy(\.isUnreserved) else { return nil }
         }
         let rest = authority[host.endIndex...]
-        guard !host.isEmpty, rest.isEmpty || rest.first == UInt8(ascii: ":"), rest.dropFirst().allSatisfy(\.isDigit)
-        else { return nil }
+        let isPort = rest.first == UInt8(ascii: ":") && rest.dropFirst().allSatisfy(\.isASCIIDigit)
+        guard !host.isEmpty, rest.isEmpty || isPort else { return nil }
         return host.endIndex
     }
 }
@@ -178,17 +169,9 @@ extension UInt8 {
         }
     }
 
-    fileprivate var isLetter: Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-    }
-
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
     /// RFC 3986 §2.3.
     fileprivate var isUnreserved: Bool {
-        isLetter || isDigit || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
+        isASCIIAlphanumeric || self == UInt8(ascii: "-") || self == UInt8(ascii: ".") || self == UInt8(ascii: "_")
             || self == UInt8(ascii: "~")
     }
-
-    fileprivate var isHexDigit: Bool { isDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) }
 }

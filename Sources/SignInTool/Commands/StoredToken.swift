@@ -16,7 +16,7 @@ enum StoredToken {
         else { return false }
         let line = choice.json ? Token.result(token, record).serialized() : token.value.reveal()
         // If the token cannot be written, the slow path reports the error.
-        return Console.write(Array((line + "\n").utf8), to: .output) == 0
+        return (try? OutputFile.write(Array((line + "\n").utf8), to: STDOUT_FILENO)) != nil
     }
 
     /// Returns the session if its token is fresh, or becomes fresh within 200 milliseconds. If many processes find a

@@ -42,10 +42,9 @@ struct Console: Sendable {
 
     /// Prints the command's result. Throws if it cannot be written.
     func print(_ bytes: [UInt8]) throws {
-        let error = Self.write(bytes, to: .output)
-        guard error != 0 else { return }
-        throw AuthError(
-            "output", .configuration, "standard output cannot be written: \(String(cString: strerror(error)))")
+        do { try OutputFile.write(bytes, to: Stream.output.rawValue) } catch {
+            throw AuthError("output", .configuration, "standard output cannot be written: \(error.text)")
+        }
     }
 
     /// Prints an error: one line on standard error, and with `--json` also JSON on standard output.
@@ -82,18 +81,8 @@ struct Console: Sendable {
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
-    static func write(_ text: String, to stream: Stream) { _ = write(Array(text.utf8), to: stream) }
-
-    /// Writes all bytes. Returns an error number, or 0 on success.
-    static func write(_ bytes: [UInt8], to stream: Stream) -> Int32 {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(stream.rawValue, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return errno }
-            rest = rest.dropFirst(count)
-        }
-        return 0
+    static func write(_ text: String, to stream: Stream) {
+        try? OutputFile.write(Array(text.utf8), to: stream.rawValue)
     }
 }
 

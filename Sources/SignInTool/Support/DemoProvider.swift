@@ -44,7 +44,7 @@ final class DemoProvider: Sendable {
 
     private static func failure(_ error: Int32) -> AuthError {
         AuthError(
-            .unavailable, .configuration, "local-provider could not be started: \(String(cString: strerror(error)))",
+            .unavailable, .configuration, "local-provider could not be started: \(SystemError.text(error))",
             outcome: .notSent)
     }
 

@@ -50,7 +50,7 @@ extension StateFolder {
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, write(descriptor, text, text.count) == text.count else {
             throw AuthError(
-                .store, .store, "\(file) cannot be written: \(String(cString: strerror(errno)))", outcome: .notSent)
+                .store, .store, "\(file) cannot be written: \(SystemError.text(errno))", outcome: .notSent)
         }
     }
 

@@ -1,10 +1,9 @@
+internal import JOSE
+
 extension String {
     /// The string as one word of a shell command.
     var quotedForShell: String {
-        let isPlain = utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                || "_@%+=:,./-".utf8.contains(byte)
-        }
+        let isPlain = utf8.allSatisfy { $0.isASCIIAlphanumeric || "_@%+=:,./-".utf8.contains($0) }
         return isPlain && !isEmpty ? self : "'" + replacing("'", with: "'\\''") + "'"
     }
 }
