@@ -54,11 +54,11 @@ struct SessionRowAccess: Sendable {
     }
 
     private func open(_ row: SessionRow) throws -> AuthStateRecord? {
-        try database.cipher.open(row.sealed, rowKey: key, from: location)
+        try database.cipher.open(row.sealed, in: key, from: location)
     }
 
     private func seal(_ record: AuthStateRecord?) throws -> SealedRecord {
-        let sealed = try database.cipher.seal(record, rowKey: key)
+        let sealed = try database.cipher.seal(record, in: key)
         let (count, limit) = (sealed.bytes?.count ?? 0, database.options.largestRecord)
         guard count <= limit else {
             throw AuthError(

@@ -20,11 +20,13 @@ struct TokenStoreConformanceTests {
         #expect(violations.isEmpty, "\(violations)")
     }
 
-    @Test func `the store in a file keeps all promises`() async throws {
+    @Test(arguments: [false, true])
+    func `the store in a file keeps all promises`(isEncrypted: Bool) async throws {
+        let keys = isEncrypted ? [try SessionEncryptionKey(id: "1", bytes: Array(repeating: 1, count: 32))] : []
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         defer { try? FileManager.default.removeItem(atPath: folder) }
         @Sendable func path(_ name: String) -> String { "\(folder)/\(name).json" }
-        var conformance = TokenStoreConformance { FileTokenStore(path: path($0)) }
+        var conformance = TokenStoreConformance { FileTokenStore(path: path($0), encryptionKeys: keys) }
         conformance.version = { name in
             let values = try FileManager.default.attributesOfItem(atPath: path(name))
             return "\(values[.systemFileNumber] ?? "") \(values[.modificationDate] ?? "")"

@@ -7,15 +7,17 @@ extension FileTokenStore {
     /// is not set to an absolute path (XDG Base Directory Specification).
     ///
     /// - Parameter appID: The name of the folder, for example `com.example.MyApp`. An app with several sessions needs a
-    ///   store with a path of its own for each, see ``init(path:)``.
+    ///   store with a path of its own for each, see ``init(path:encryptionKeys:)``.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an ID that cannot be the name of a folder,
     ///   and with ``AuthError/Code/store`` if the user has no home folder.
-    public init(appID: String) throws {
-        try self.init(appID: appID) { name in getenv(name).map { String(cString: $0) } }
+    public init(appID: String, encryptionKeys: [SessionEncryptionKey] = []) throws {
+        try self.init(appID: appID, encryptionKeys: encryptionKeys) { name in getenv(name).map { String(cString: $0) } }
     }
 
     /// - Parameter variable: Returns the value of an environment variable.
-    package init(appID: String, variable: (String) -> String?) throws {
+    package init(
+        appID: String, encryptionKeys: [SessionEncryptionKey] = [], variable: (String) -> String?
+    ) throws {
         guard !appID.isEmpty, appID != ".", appID != "..", !appID.utf8.contains(where: { $0 == 0 || $0 == 0x2F }) else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
@@ -28,6 +30,6 @@ extension FileTokenStore {
                     ?? HomeFolder.path(for: "the session of \(appID)"))
                     + "/.local/state"
             }
-        self.init(path: "\(folder)/\(appID)/session.json")
+        self.init(path: "\(folder)/\(appID)/session.json", encryptionKeys: encryptionKeys)
     }
 }

@@ -23,6 +23,10 @@ internal import JOSE
 /// the location is unavailable, for example on a disk that is not mounted. Calls then throw
 /// ``StoreProblem/unavailable``, and the session does not end.
 ///
+/// On a machine without a keyring, the session can be encrypted with ``SessionEncryptionKey``s. A session that is not
+/// encrypted is then rejected (``StoreProblem/encryption``): ``TokenStore/moveSession(to:)`` from a store of another path
+/// encrypts it.
+///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")
 /// ```
@@ -39,10 +43,16 @@ public struct FileTokenStore: TokenStore {
     package var synchroniseFile: @Sendable (Int32) -> Int32 = { fsync($0) }
     /// The function that synchronises a folder: fsync(2).
     package var synchroniseFolder: @Sendable (Int32) -> Int32 = { fsync($0) }
+    private let encryptionKeys: [SessionEncryptionKey]
     private let isUnsafe = LockedValue(false)
 
     /// Creates a store for a file. It does not read or create anything.
-    public init(path: String) { self.path = path }
+    ///
+    /// - Parameter encryptionKeys: The first key encrypts, and all of them decrypt. Without keys, the session is not
+    ///   encrypted; only the mode of the file protects it.
+    public init(path: String, encryptionKeys: [SessionEncryptionKey] = []) {
+        (self.path, self.encryptionKeys) = (path, encryptionKeys)
+    }
 
     /// `file:` and the path.
     public var location: String { "file:\(path)" }
@@ -52,10 +62,12 @@ public struct FileTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if a session was stored here and the lock is missing
     ///   too.
     public func load() async throws -> AuthStateRecord? {
-        guard let record = try read() else {
-            if TokenStoreCall.expectsSession { try lock.requireFile() }
-            return nil
-        }
+        let record =
+            if encryptionKeys.isEmpty { try read() } else {
+                // To derive a key from a passphrase takes long.
+                try await onThread(named: "appauth-store", of: location, Commitment()) { try read() }
+            }
+        if record == nil, TokenStoreCall.expectsSession { try lock.requireFile() }
         return record
     }
 
@@ -133,8 +145,8 @@ public struct FileTokenStore: TokenStore {
 
     private var file: SessionFile {
         SessionFile(
-            path: path, location: location, largestRecord: largestRecord, synchronise: synchroniseFile, folder: folder,
-            isUnsafe: isUnsafe)
+            path: path, location: location, largestRecord: largestRecord, cipher: RecordCipher(keys: encryptionKeys),
+            synchronise: synchroniseFile, folder: folder, isUnsafe: isUnsafe)
     }
     private var folder: Folder { Folder(of: path, location: location, synchronise: synchroniseFolder) }
     private var lock: LockFile { LockFile(path: path + ".lock", location: location, folder: folder) }

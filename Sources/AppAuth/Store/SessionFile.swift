@@ -11,6 +11,7 @@ struct SessionFile: Sendable {
     let location: String
     /// The limit for reading and writing, in bytes. Every record that is written can be read again.
     let largestRecord: Int
+    let cipher: RecordCipher
     /// fsync(2), or a replacement for it.
     let synchronise: @Sendable (Int32) -> Int32
     let folder: Folder
@@ -39,12 +40,12 @@ struct SessionFile: Sendable {
             return result
         }
         if let record {
-            let bytes = try record.encoded()
+            let bytes = try encode(record)
             try write(bytes)
             if let old, old.id == record.id, record.pendingRefresh != nil, record.pendingRefresh != old.pendingRefresh {
                 do { try reserve(bytes.count + Self.growth) } catch {
                     // The refresh token is not presented then, so restore the old record.
-                    try? write(old.encoded())
+                    try? write(encode(old))
                     throw error
                 }
             }
@@ -145,11 +146,31 @@ struct SessionFile: Sendable {
         guard type == S_IFREG else { throw refusal("is not a regular file") }
         guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
-        let record = try AuthStateRecord(decoding: contents(of: descriptor), from: location)
+        let record = try decode(contents(of: descriptor))
         if synchronising, synchronise(descriptor) != 0 { throw failure("cannot be synchronised") }
         // If the file was made readable for others, restore its mode.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return record
+    }
+
+    /// An encrypted session is a JSON object too, whose first member tells it from one that is not encrypted.
+    private static let encryptedPrefix = Array("{\"encryptedSession\":".utf8)
+
+    private func encode(_ record: AuthStateRecord) throws -> [UInt8] {
+        let sealed = try cipher.seal(record, in: "")
+        guard let bytes = sealed.bytes, let id = sealed.keyID else { return try record.encoded() }
+        let json: JSON = ["encryptedSession": .string(Base64URL.encode(bytes)), "key": .string(id)]
+        return Array(json.serialized().utf8)
+    }
+
+    private func decode(_ bytes: [UInt8]) throws -> AuthStateRecord? {
+        guard bytes.starts(with: Self.encryptedPrefix) else {
+            return try cipher.open(SealedRecord(bytes: bytes), in: "", from: location)
+        }
+        guard let json = try? JSON(parsing: bytes), let id = json["key"]?.string,
+            let sealed = json["encryptedSession"]?.string.flatMap({ Base64URL.decode($0) })
+        else { throw refusal("is not a complete encrypted session") }
+        return try cipher.open(SealedRecord(bytes: sealed, keyID: id), in: "", from: location)
     }
 
     private func contents(of descriptor: Int32) throws -> [UInt8] {

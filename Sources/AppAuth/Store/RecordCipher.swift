@@ -1,0 +1,74 @@
+internal import AppAuthProtocol
+package import AppAuthSession
+internal import JOSE
+
+/// What a store keeps of a session.
+package struct SealedRecord: Equatable, Sendable {
+    /// The session as JSON, or a nonce of 12 bytes, the ciphertext and a tag of 16 bytes; nil if there is no session.
+    package var bytes: [UInt8]?
+    /// The name of the key, or nil if the session is not encrypted.
+    package var keyID: String?
+
+    package init(bytes: [UInt8]? = nil, keyID: String? = nil) { (self.bytes, self.keyID) = (bytes, keyID) }
+}
+
+/// Encrypts and decrypts stored sessions. The first key encrypts, and all of them decrypt.
+package struct RecordCipher: Sendable {
+    let keys: [SessionEncryptionKey]
+    /// Whether records that are not encrypted are read although there are keys.
+    let readsPlaintext: Bool
+
+    package init(keys: [SessionEncryptionKey], readsPlaintext: Bool = false) {
+        (self.keys, self.readsPlaintext) = (keys, readsPlaintext)
+    }
+
+    /// - Parameter place: What the record is bound to: in another place, it is not authentic.
+    package func seal(_ record: AuthStateRecord?, in place: String) throws -> SealedRecord {
+        guard let record else { return SealedRecord() }
+        let plaintext = try record.encoded()
+        guard let key = try keys.first?.forWriting() else { return SealedRecord(bytes: plaintext) }
+        let nonce = try randomBytes(12)
+        let aad = associatedData(key.id, place)
+        guard let (ciphertext, tag) = ContentEncryption.a256GCM.seal(plaintext, key: key.bytes, iv: nonce, aad: aad)
+        else { throw JOSEError("libcrypto could not encrypt") }
+        return SealedRecord(bytes: nonce + ciphertext + tag, keyID: key.id)
+    }
+
+    /// - Throws: ``AuthError`` with ``StoreProblem/encryption`` if there is no key of this name, or if the record is not
+    ///   encrypted although there are keys; with ``StoreProblem/damaged`` if it was not sealed in this place.
+    package func open(_ sealed: SealedRecord, in place: String, from location: String) throws -> AuthStateRecord? {
+        guard let bytes = sealed.bytes else { return nil }
+        guard let id = sealed.keyID else {
+            // Anyone who can write there could have put it there.
+            guard keys.isEmpty || readsPlaintext else {
+                throw AuthError.encryption(location, "is not encrypted, though there are keys")
+            }
+            return try AuthStateRecord(decoding: bytes, from: location)
+        }
+        guard let key = try keys.lazy.compactMap({ try $0.bytes(for: id) }).first else {
+            throw AuthError.encryption(
+                location, "is encrypted with the key '\(id.shortened(to: 100))', which is not among the keys given")
+        }
+        guard bytes.count >= 28,
+            let plaintext = ContentEncryption.a256GCM.open(
+                Array(bytes[12..<(bytes.count - 16)]), tag: Array(bytes.suffix(16)), key: key,
+                iv: Array(bytes.prefix(12)), aad: associatedData(id, place))
+        else {
+            throw AuthError.damagedStore(location, "cannot be decrypted with the key '\(id.shortened(to: 100))'")
+        }
+        return try AuthStateRecord(decoding: plaintext, from: location)
+    }
+
+    /// Binds a record to its place and to the name of its key.
+    private func associatedData(_ id: String, _ place: String) -> [UInt8] {
+        Array("swift-appauth session 1 \(id.utf8.count) \(id)\(place)".utf8)
+    }
+}
+
+extension AuthError {
+    fileprivate static func encryption(_ location: String, _ why: String) -> AuthError {
+        var error = AuthError(.store, .store, "\(location) \(why)", outcome: .notSent)
+        error.storeProblem = .encryption
+        return error
+    }
+}

@@ -1,0 +1,122 @@
+internal import AppAuthConcurrency
+public import AppAuthProtocol
+internal import Glibc
+internal import JOSE
+
+/// A key that encrypts stored sessions: AES-256-GCM by libcrypto.
+public struct SessionEncryptionKey: Sendable {
+    private enum Source {
+        case bytes(id: String, [UInt8])
+        case passphrase(PassphraseKeys)
+    }
+
+    private let source: Source
+
+    /// Creates a key.
+    ///
+    /// - Parameters:
+    ///   - id: The name of the key, which is stored with each session.
+    ///   - bytes: 32 random bytes.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a key of another length or without a name.
+    public init(id: String, bytes: [UInt8]) throws {
+        guard bytes.count == ContentEncryption.a256GCM.keyByteCount, !id.isEmpty, !PassphraseKeys.areOwn(id) else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "expected an encryption key of 32 bytes with a name, found '\(id)' with \(bytes.count) bytes",
+                outcome: .notSent)
+        }
+        source = .bytes(id: id, bytes)
+    }
+
+    /// Creates a key from a passphrase with scrypt (RFC 7914). The first use takes about 0.2 s and 32 MiB of memory.
+    ///
+    /// The salt and a check of the key are stored with each session, so a wrong passphrase is reported as such.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an empty passphrase.
+    public init(passphrase: Secret) throws {
+        guard !passphrase.reveal().isEmpty else {
+            throw AuthError(
+                .invalidConfiguration, .configuration, "expected a passphrase, found an empty one", outcome: .notSent)
+        }
+        source = .passphrase(PassphraseKeys(passphrase))
+    }
+
+    /// Reads a key from a credential of a systemd service: the file `NAME` in `$CREDENTIALS_DIRECTORY`, with 32 random
+    /// bytes (`LoadCredential=` and `LoadCredentialEncrypted=`, systemd.exec(5)). The name is that of the key.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if there is no such credential, or if its length
+    ///   is another one.
+    public init(systemdCredential name: String) throws {
+        try self.init(
+            systemdCredential: name, in: getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) })
+    }
+
+    package init(systemdCredential name: String, in folder: String?) throws {
+        func refusal(_ why: String) -> AuthError {
+            AuthError(
+                .invalidConfiguration, .configuration,
+                "the systemd credential '\(name)' cannot be read: \(why). Check the unit's LoadCredential=",
+                outcome: .notSent)
+        }
+        guard let folder else { throw refusal("$CREDENTIALS_DIRECTORY is not set") }
+        guard !name.contains("/") else { throw refusal("expected the name of a file") }
+        let bytes: [UInt8]
+        do { bytes = try InputFile.read("\(folder)/\(name)", atMost: 1024) } catch {
+            throw refusal(error.description)
+        }
+        try self.init(id: name, bytes: bytes)
+    }
+
+    /// Returns the key with this name, or nil if this is another one.
+    ///
+    /// - Throws: ``JOSEError`` if the key cannot be derived.
+    func bytes(for id: String) throws -> [UInt8]? {
+        switch source {
+        case .bytes(let own, let bytes): own == id ? bytes : nil
+        case .passphrase(let keys): try keys.bytes(for: id)
+        }
+    }
+
+    /// Returns the key for a new record, and its name.
+    func forWriting() throws -> (id: String, bytes: [UInt8]) {
+        switch source {
+        case .bytes(let id, let bytes): (id, bytes)
+        case .passphrase(let keys): try keys.forWriting()
+        }
+    }
+}
+
+/// The keys that were derived from a passphrase, one for each salt. The name of a key is `scrypt:SALT:CHECK`.
+private final class PassphraseKeys: Sendable {
+    private static let prefix = "scrypt:"
+    private let passphrase: Secret
+    private let derived = LockedValue<[(id: String, bytes: [UInt8])]>([])
+
+    init(_ passphrase: Secret) { self.passphrase = passphrase }
+
+    static func areOwn(_ id: String) -> Bool { id.hasPrefix(prefix) }
+
+    func bytes(for id: String) throws -> [UInt8]? {
+        if let known = derived.withLock({ $0.first { $0.id == id } }) { return known.bytes }
+        guard Self.areOwn(id), let salt = id.dropFirst(Self.prefix.count).split(separator: ":").first,
+            let salt = Base64URL.decode(String(salt)), salt.count == 16
+        else { return nil }
+        let key = try derive(salt)
+        return constantTimeEqual(Array(key.id.utf8), Array(id.utf8)) ? key.bytes : nil
+    }
+
+    /// Reuses the salt of a session that was read, so that each process derives one key.
+    func forWriting() throws -> (id: String, bytes: [UInt8]) {
+        if let known = derived.withLock({ $0.last }) { return known }
+        return try derive(randomBytes(16))
+    }
+
+    private func derive(_ salt: [UInt8]) throws -> (id: String, bytes: [UInt8]) {
+        let bytes = try Scrypt.derive(40, from: Array(passphrase.reveal().utf8), salt: salt)
+        // The check tells only what decrypting a session with the key would tell, too.
+        let id = Self.prefix + Base64URL.encode(salt) + ":" + Base64URL.encode(Array(bytes[32...]))
+        let key = (id: id, bytes: Array(bytes[..<32]))
+        derived.withLock { $0.append(key) }
+        return key
+    }
+}
