@@ -149,22 +149,30 @@ public struct KeyringTokenStore: TokenStore {
     /// Returns the process that refreshes the session, by its ID and name, or nil if there is none.
     public func refreshLockHolder() async -> String? { try? lock.holder(.refresh) }
 
-    /// Checks whether a session could be stored here, by writing a trial entry and removing it.
+    /// Whether the keyring lists an entry for the session, locked or not.
+    var isListed: Bool {
+        get async throws {
+            try await reach(entry(account: nil), within: promptTimeout, Commitment()) { service, _ in
+                try service.list().contains { $0.account == account }
+            }
+        }
+    }
+
+    /// Checks whether the session can be read, and whether one could be stored here, by writing a trial entry and
+    /// removing it.
     ///
-    /// - Returns: Whether there is a session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
-    public func probe() async throws -> Bool {
+    public func probe() async throws {
         let trial = SecretService.Entry(
             application: "swift-appauth trial", account: application, label: "\(application) tests the keyring",
             location: location)
-        let isThere = try await load() != nil
+        _ = try await load()
         try await open(trial) { service, commitment in
             if try service.read() == nil { try service.prepare() }
             try commitment.make()
             try service.write(Array("trial".utf8))
             try service.remove()
         }
-        return isThere
     }
 
     private func decode(_ bytes: [UInt8]?) throws -> AuthStateRecord? {

@@ -16,7 +16,7 @@ extension KeyringTokenStore {
     ///
     /// The choice is made here, once, by a trial. Later failures are errors and never change the store.
     ///
-    /// If only the other store has a session, that store is chosen and the session stays there:
+    /// If only the other store has a session, that store is chosen, without a prompt, and the session stays there:
     /// ``TokenStore/moveSession(to:)`` moves it to the keyring. If the keyring cannot be used at the moment, a session
     /// in it is not visible in the other store, so an app for both desktop and cron jobs should name one store.
     ///
@@ -28,12 +28,16 @@ extension KeyringTokenStore {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the other store cannot be read; `CancellationError`.
     public func orElse(_ other: some TokenStore) async throws -> TokenStoreChoice {
-        let isThere: Bool
-        do { isThere = try await probe() } catch let error as AuthError {
+        // A user who has declined the keyring is not asked at each start: the list needs no prompt.
+        let isListed: Bool
+        do { isListed = try await self.isListed } catch let error as AuthError {
             return TokenStoreChoice(store: other, isKeyring: false, refusal: error)
         }
-        if !isThere, try await other.load() != nil {
+        if !isListed, try await other.load() != nil {
             return TokenStoreChoice(store: other, isKeyring: false, refusal: nil)
+        }
+        do { try await probe() } catch let error as AuthError {
+            return TokenStoreChoice(store: other, isKeyring: false, refusal: error)
         }
         return TokenStoreChoice(store: self, isKeyring: true, refusal: nil)
     }

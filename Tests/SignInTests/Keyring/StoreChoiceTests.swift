@@ -33,6 +33,19 @@ struct StoreChoiceTests {
         }
     }
 
+    @Test func `with a session in the file, the user is not asked for the keyring`() async throws {
+        try await withDesk { fixture in
+            let file = fixture.home + "/session"
+            _ = try await fixture.login("--store", "file:\(file)").result()
+            for keyring in [KeyringSession.Kind.locked(isAnswered: true), .locked(isAnswered: false)] {
+                try await fixture.withKeyring(keyring) { bus in
+                    let choice = try await fixture.keyringProgram("choose", file, with: bus)
+                    #expect(choice["keyring"] == false && choice["problem"] == .null, "\(choice)")
+                }
+            }
+        }
+    }
+
     @Test func `a session in the file stays there until it is moved`() async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/session"

@@ -83,7 +83,7 @@ enum Main {
             let record = try Self.record(arguments.count > 1 ? arguments[1] : "client")
             try await store.update { $0 = record }
         case "remove": try await store.update { $0 = nil }
-        case "probe": _ = try await store.probe()
+        case "probe": try await store.probe()
         case "prepare": try await store.prepare()
         case "stored":
             let stored = try await KeyringTokenStore.stored(application: store.application)
