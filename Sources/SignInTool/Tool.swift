@@ -7,8 +7,8 @@ struct Tool: ParsableCommand {
         commandName: "sign-in", abstract: "Signs in at an OpenID provider and stays signed in.",
         subcommands: [
             Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
-            Request.self,
-            Logout.self, Status.self, Register.self, Discover.self, Demo.self, DeliveredRedirect.self,
+            Request.self, Logout.self, Status.self, Accounts.self, Use.self, Register.self, Discover.self, Demo.self,
+            DeliveredRedirect.self,
         ])
 
     /// Runs a command.
@@ -17,8 +17,13 @@ struct Tool: ParsableCommand {
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
-            command =
-                if let command = alone(arguments) { command } else { try parseAsRoot(arguments) }
+            let line = try SignInLine(arguments).completed().words
+            command = if let command = alone(line) { command } else { try parseAsRoot(line) }
+        } catch let error as WrongUsage {
+            return refuse(ValidationError(error.message), arguments)
+        } catch let error as AuthError {
+            Console(json: arguments.contains("--json")).fail(code: error.code.rawValue, error.message)
+            return 1
         } catch {
             return refuse(error, arguments)
         }
@@ -46,7 +51,7 @@ struct Tool: ParsableCommand {
         _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
     ) async -> Int32 {
         let limit = command.common.timeout?.duration ?? command.defaultTimeout
-        let console = Console(options: command.common, input: input, limit: limit)
+        let console = Console(options: command.common, arguments: arguments, input: input, limit: limit)
         do {
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }
@@ -58,7 +63,7 @@ struct Tool: ParsableCommand {
             console.fail(code: "usage", error.message)
             return 2
         } catch let error as AuthError {
-            console.fail(code: error.code.rawValue, console.advice.message(error, arguments))
+            console.fail(code: error.code.rawValue, console.advice.message(error, console.arguments))
             return 1
         } catch {
             return interrupts.status(console)

@@ -20,10 +20,7 @@ struct Password: Command {
     var passwordFile: String
     @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = "openid profile offline_access"
-    @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
-    var store: StoreChoice?
+    @OptionGroup var session: NewSessionOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -36,11 +33,11 @@ struct Password: Command {
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
         let provider = try await Discovery(environment: console.environment).metadata(for: Issuer(issuer))
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
+        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         let state = try await AuthState.present(
             grant, as: client.client(clientID, at: provider), store: store,
             environment: console.environment)
-        StateFolder.note(store, console)
+        session.note(store, console)
         // Only after success: a command that fails prints one line.
         console.note(
             "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "
