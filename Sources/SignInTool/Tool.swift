@@ -5,10 +5,15 @@ internal import ArgumentParser
 struct Tool: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in", abstract: "Signs in at an OpenID provider and stays signed in.",
-        subcommands: [
-            Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
-            Request.self, Logout.self, Status.self, Accounts.self, Use.self, Register.self, Discover.self, Demo.self,
-            DeliveredRedirect.self,
+        version: "0.1.0", subcommands: [DeliveredRedirect.self],
+        groupedSubcommands: [
+            CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
+            CommandGroup(name: "Session", subcommands: [Status.self, Accounts.self, Use.self]),
+            CommandGroup(
+                name: "Token", subcommands: [Token.self, Request.self, UserInfo.self, Exchange.self]),
+            CommandGroup(name: "Service", subcommands: [ClientCredentials.self]),
+            CommandGroup(name: "Setup", subcommands: [Register.self, Discover.self, Demo.self]),
+            CommandGroup(name: "Old server", subcommands: [Password.self]),
         ])
 
     /// Runs a command.

@@ -113,4 +113,15 @@ struct WrongUsageTests {
             #expect(outcome.output.contains("USAGE: sign-in"), "\(outcome)")
         }
     }
+
+    @Test func `the help groups the commands, with password last, and --version prints a version`() async throws {
+        try await withDesk { fixture in
+            let help = try await fixture.run("--help").outputLines
+            let commands = help.filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
+            #expect(help.filter { $0.hasSuffix("SUBCOMMANDS:") }.count > 3, "\(help)")
+            #expect(commands.last?.hasPrefix("  password ") == true, "\(help)")
+            let version = try await fixture.run("--version")
+            #expect(version.status == 0 && version.output.contains(/^\d+\.\d+\.\d+\n$/), "\(version)")
+        }
+    }
 }
