@@ -81,6 +81,7 @@ extension StoredToken {
             session.store = path.map(StoreChoice.file)
             (common.json, common.verbose, common.timeout, common.caFile) = (json, false, nil, nil)
             (token.minimumValidity, token.forceRefresh, token.isIDToken) = (nil, false, false)
+            (token.format, token.user) = (.token, nil)
             (token.session, token.common) = (session, common)
             return token
         }
