@@ -5,7 +5,8 @@ internal import ArgumentParser
 struct Device: Command {
     static let configuration = CommandConfiguration(
         commandName: "device",
-        abstract: "Signs in with a code that you enter on another device, and stores the session.")
+        abstract: "Signs in with a code that you enter on another device, and stores the session.",
+        discussion: "Example: sign-in device --issuer https://accounts.example.org --client-id my-app --profile work")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String

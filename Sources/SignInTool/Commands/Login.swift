@@ -8,7 +8,8 @@ internal import Logging
 /// The command `sign-in login`.
 struct Login: Command {
     static let configuration = CommandConfiguration(
-        commandName: "login", abstract: "Signs in with the browser and stores the session.")
+        commandName: "login", abstract: "Signs in with the browser and stores the session.",
+        discussion: "Example: sign-in login --issuer https://accounts.example.org --client-id my-app --profile work")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String

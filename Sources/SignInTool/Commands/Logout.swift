@@ -7,7 +7,8 @@ internal import Logging
 /// The command `sign-in logout`.
 struct Logout: Command {
     static let configuration = CommandConfiguration(
-        commandName: "logout", abstract: "Revokes the tokens, ends the session and removes it from the store.")
+        commandName: "logout", abstract: "Revokes the tokens, ends the session and removes it from the store.",
+        discussion: "Example: sign-in logout --profile work")
 
     @Flag(name: .customLong("revoke-only"), help: "Revoke the tokens without opening the browser.")
     var revokeOnly = false

@@ -6,7 +6,11 @@ internal import ArgumentParser
 struct Password: Command {
     static let configuration = CommandConfiguration(
         commandName: "password",
-        abstract: "Signs in with a user name and a password, for servers without a better grant.")
+        abstract: "Signs in with a user name and a password, for servers without a better grant.",
+        discussion: """
+            Example: sign-in password --issuer https://accounts.example.org --client-id my-app --username zoe \
+            --password-file FILE
+            """)
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String

@@ -5,7 +5,8 @@ internal import FoundationEssentials
 /// The command `sign-in status`.
 struct Status: Command {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Lists the stored sessions, without tokens.")
+        commandName: "status", abstract: "Lists the stored sessions, without tokens.",
+        discussion: "Example: sign-in status")
 
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions

@@ -5,7 +5,8 @@ internal import FoundationEssentials
 /// The command `sign-in token`.
 struct Token: Command {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Prints a valid access token, refreshing it if needed.")
+        commandName: "token", abstract: "Prints a valid access token, refreshing it if needed.",
+        discussion: "Example: sign-in token --format header | curl -H @- https://api.example.org/v1/me")
 
     @Option(
         name: .customLong("min-validity"), parsing: .unconditional, help: "The minimum remaining validity, in seconds.")
