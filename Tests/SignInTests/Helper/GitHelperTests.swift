@@ -13,9 +13,15 @@ struct GitHelperTests {
             defer { server.server.stop() }
             let helper = "!sign-in helper git --host \(server.server.host) --profile work"
             let name = "credential.http://\(server.server.host).helper"
-            let configured = try await fixture.git(["config", "--global", name, helper])
-            #expect(configured.status == 0, "\(configured)")
+            let settings = [
+                ["credential.helper", "store --file=\(fixture.home)/passwords"], [name, ""], [name, helper],
+            ]
+            for setting in settings {
+                let configured = try await fixture.git(["config", "--global", "--add"] + setting)
+                #expect(configured.status == 0, "\(configured)")
+            }
             try await body(fixture, server)
+            #expect(!FileManager.default.fileExists(atPath: fixture.home + "/passwords"))
         }
     }
 
