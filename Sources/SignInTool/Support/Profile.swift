@@ -27,6 +27,11 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
         name = argument
     }
 
+    /// The known profiles, for the completion in a shell.
+    static var defaultCompletionKind: CompletionKind {
+        .custom { _, _, _ in ((try? Profile.all()) ?? []).map(\.name) }
+    }
+
     /// Returns the profile that applies: the named one, or if the command line names no session, the one in
     /// `SIGN_IN_PROFILE`, or else the one that `sign-in use` has chosen.
     static func chosen(_ named: Profile?, lineNamesSession: Bool) throws -> Profile? {
