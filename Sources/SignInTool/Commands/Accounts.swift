@@ -11,10 +11,11 @@ struct Accounts: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let inUse = try Profile.chosen(nil, lineNamesSession: false)
-        var accounts: [JSON] = []
-        for store in try StateFolder.storesWithProfiles() {
-            let found = try await StateFolder.entries([store.store.within(limit)]).first
-            accounts.append(Self.account(store.profile, found, store.store.location, isInUse: store.profile == inUse))
+        let stores = try StateFolder.storesWithProfiles()
+        let entries = try await StateFolder.entries(stores.map { $0.store.within(limit) })
+        let accounts = stores.map { store, profile in
+            let entry = entries.first { $0.store.location == store.location }
+            return Self.account(profile, entry, store.location, isInUse: profile == inUse)
         }
         try console.succeed(["accounts": .array(accounts)], text: Self.text(accounts))
         return 0

@@ -67,6 +67,7 @@ struct Exchange: Command {
             throw ValidationError("Missing expected argument '--client-id <client-id>'")
         }
         if session.store != nil { throw ValidationError("--store takes no --subject-token-file") }
+        if session.profile != nil { throw ValidationError("--profile takes no --subject-token-file") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import ArgumentParser
 internal import Glibc
 
 extension SessionOptions {
@@ -105,7 +104,7 @@ extension SessionOptions {
                 _ = try? await state.freshAccessToken()
             }
             await settle(state, console)
-            guard var required = error as? AuthError, required.code == .signInRequired else { throw error }
+            guard var required = error as? AuthError, required.message.hasSuffix("Sign in again") else { throw error }
             required.message += " with: \(try signInCommand(store, await state.record.client))"
             throw required
         }
@@ -116,9 +115,9 @@ extension SessionOptions {
         if let profile = try chosenProfile ?? found.flatMap(StateFolder.profile) {
             let remembered = try? profile.signIn
             let missing = remembered == nil ? " --issuer URL --client-id ID" : ""
-            return "sign-in \(remembered?.first ?? Login._commandName) --profile \(profile.name)\(missing)"
+            return "sign-in \(remembered?.first ?? SignInLine.commands[0]) --profile \(profile.name)\(missing)"
         }
-        var words = ["sign-in", Login._commandName]
+        var words = ["sign-in", SignInLine.commands[0]]
         words += ["--issuer", client?.provider.issuer.string ?? issuer ?? "URL"]
         words += ["--client-id", client?.id ?? clientID ?? "ID"]
         if let store { words += ["--store", store.argument] }

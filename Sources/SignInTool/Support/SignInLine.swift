@@ -1,4 +1,3 @@
-internal import ArgumentParser
 internal import FoundationEssentials
 
 /// The command line of a sign-in, which a profile remembers.
@@ -8,7 +7,8 @@ struct SignInLine {
 
     init(_ words: [String]) { self.words = words }
 
-    private static let commands = [Login._commandName, Device._commandName, Password._commandName]
+    /// The commands that sign in and store a session. The first is the usual one.
+    static let commands = ["login", "device", "password"]
     /// The options that name a session.
     static let namingOptions = ["--issuer", "--client-id", "--store"]
 
