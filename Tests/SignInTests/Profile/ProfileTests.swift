@@ -49,7 +49,10 @@ struct ProfileTests {
             let variable = try await fixture.run("userinfo", "--json", with: ["SIGN_IN_PROFILE": "work"])
             #expect(try variable.result()["sub"]?.string == "248289761001")
             #expect(try await fixture.run("use", "--none", "--json").result() == ["profile": .null])
-            try await fixture.run("token", "--json").wrongUsage()
+            let message = try await fixture.run("token", "--json").wrongUsage()
+            for choice in [session.joined(separator: " "), "--profile home", "--profile work"] {
+                #expect(message.contains(choice), "\(message)")
+            }
             #expect(try await fixture.run("use", "other", "--json").wrongUsage().contains("home, work"))
         }
     }
