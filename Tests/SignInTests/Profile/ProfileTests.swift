@@ -99,6 +99,20 @@ struct ProfileTests {
         }
     }
 
+    @Test func `a profile remembers the command of its sign-in`() async throws {
+        try await withDesk(.device) { fixture in
+            let first = try fixture.device("--profile", "box", "--scope", "openid")
+            try await DeviceCode(first).decide("allow")
+            _ = try await first.outcome().result()
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "box").result()
+            let message = try await fixture.run("token", "--json", "--profile", "box").failure(1, "sign_in_required")
+            #expect(message.hasSuffix(": sign-in device --profile box"), "\(message)")
+            let second = try fixture.start(["device", "--json", "--profile", "box"])
+            try await DeviceCode(second).decide("allow")
+            #expect(try await second.outcome().result()["scope"]?.string == "openid")
+        }
+    }
+
     @Test func `a profile remembers where its session is, and files by their absolute paths`() async throws {
         try await withDesk { fixture in
             try "s3cret: 100% äß+/= and thirty-two".write(
