@@ -5,10 +5,15 @@ internal import ArgumentParser
 struct Tool: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in", abstract: "Signs in at an OpenID provider and stays signed in.",
-        subcommands: [
-            Login.self, Device.self, ClientCredentials.self, Exchange.self, Password.self, Token.self, UserInfo.self,
-            Request.self,
-            Logout.self, Status.self, Register.self, Discover.self, Demo.self, DeliveredRedirect.self,
+        version: "0.1.0", subcommands: [DeliveredRedirect.self],
+        groupedSubcommands: [
+            CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
+            CommandGroup(name: "Session", subcommands: [Status.self, Accounts.self, Use.self]),
+            CommandGroup(
+                name: "Token", subcommands: [Token.self, Helper.self, Request.self, UserInfo.self, Exchange.self]),
+            CommandGroup(name: "Service", subcommands: [ClientCredentials.self]),
+            CommandGroup(name: "Setup", subcommands: [Register.self, Discover.self, Demo.self]),
+            CommandGroup(name: "Old server", subcommands: [Password.self]),
         ])
 
     /// Runs a command.
@@ -17,13 +22,21 @@ struct Tool: ParsableCommand {
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
-            command =
-                if let command = alone(arguments) { command } else { try parseAsRoot(arguments) }
+            let line = try SignInLine(arguments).completed().words
+            command = if let command = alone(line) { command } else { try parseAsRoot(line) }
+        } catch let error as WrongUsage {
+            return refuse(ValidationError(error.message), arguments)
+        } catch let error as AuthError {
+            Console(json: arguments.contains("--json")).fail(code: error.code.rawValue, error.message)
+            return 1
         } catch {
             return refuse(error, arguments)
         }
         if let command = command as? any Command { return await run(command, arguments, interrupts, input) }
-        if command is Tool { return refuse(ValidationError("a command is missing; see 'sign-in --help'"), arguments) }
+        if command is Tool || command is Helper {
+            let line = command is Tool ? "sign-in" : "sign-in helper"
+            return refuse(ValidationError("a command is missing; see '\(line) --help'"), arguments)
+        }
         do {
             var help = command
             try help.run()
@@ -36,17 +49,27 @@ struct Tool: ParsableCommand {
     /// Parses one command without creating the parsers of all others, which takes longer. Help and errors are left to the
     /// root parser.
     private static func alone(_ arguments: [String]) -> (any ParsableCommand)? {
-        let rest = arguments.dropFirst()
-        if arguments.first == "token", let choice = StoredToken.Choice(rest) { return choice.command }
-        let named = configuration.subcommands.first { $0.configuration.commandName == arguments.first }
-        return try? named?.parse(Array(rest))
+        if arguments.first == "token", let choice = StoredToken.Choice(arguments.dropFirst()) { return choice.command }
+        guard let (named, rest) = named(arguments) else { return nil }
+        return try? named.parse(Array(rest))
+    }
+
+    /// Returns the command that the first words name, and the words after them.
+    private static func named(
+        _ words: [String]
+    ) -> (command: any ParsableCommand.Type, rest: ArraySlice<String>)? {
+        var (found, rest) = (Tool.self as any ParsableCommand.Type, words[...])
+        while let next = found.configuration.subcommands.first(where: { $0._commandName == rest.first }) {
+            (found, rest) = (next, rest.dropFirst())
+        }
+        return rest.count < words.count ? (found, rest) : nil
     }
 
     private static func run(
         _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
     ) async -> Int32 {
         let limit = command.common.timeout?.duration ?? command.defaultTimeout
-        let console = Console(options: command.common, input: input, limit: limit)
+        let console = Console(options: command.common, arguments: arguments, input: input, limit: limit)
         do {
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }
@@ -58,7 +81,7 @@ struct Tool: ParsableCommand {
             console.fail(code: "usage", error.message)
             return 2
         } catch let error as AuthError {
-            console.fail(code: error.code.rawValue, console.advice.message(error, arguments))
+            console.fail(code: error.code.rawValue, console.advice.message(error, console.arguments))
             return 1
         } catch {
             return interrupts.status(console)
@@ -84,12 +107,13 @@ struct Tool: ParsableCommand {
         guard let name = arguments.first, name != "help",
             ["Missing expected", "Unknown option", "Unexpected argument"].contains(where: message.hasPrefix)
         else { return nil }
-        guard let command = configuration.subcommands.first(where: { $0._commandName == name }) else {
+        guard let (command, rest) = named(arguments) else {
             return "expected a command first, found '\(name)'; see 'sign-in --help'"
         }
+        let line = arguments.prefix(arguments.count - rest.count).joined(separator: " ")
         let options = helpMessage(for: command, includeHidden: true).split { !$0.isLetter && $0 != "-" }
-        return arguments.dropFirst().map { $0.prefix { $0 != "=" } }
+        return rest.map { $0.prefix { $0 != "=" } }
             .first { $0.hasPrefix("--") && !options.contains($0) }
-            .map { "there is no option '\($0)'; see 'sign-in \(name) --help'" }
+            .map { "there is no option '\($0)'; see 'sign-in \(line) --help'" }
     }
 }

@@ -4,6 +4,8 @@ internal import Glibc
 package struct SystemError: Error {
     package let number: Int32
 
+    package init(number: Int32) { self.number = number }
+
     /// The system's description of the error.
     package var text: String { Self.text(number) }
 

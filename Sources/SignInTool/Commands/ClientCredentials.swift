@@ -4,7 +4,11 @@ internal import ArgumentParser
 /// The command `sign-in client-credentials`.
 struct ClientCredentials: Command {
     static let configuration = CommandConfiguration(
-        commandName: "client-credentials", abstract: "Prints an access token for the client itself (RFC 6749 §4.4).")
+        commandName: "client-credentials", abstract: "Prints an access token for the client itself (RFC 6749 §4.4).",
+        discussion: """
+            Example: sign-in client-credentials --issuer https://accounts.example.org --client-id my-service \
+            --client-key key.pem
+            """)
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String?

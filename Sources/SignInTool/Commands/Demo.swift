@@ -7,7 +7,8 @@ internal import ScriptedBrowser
 /// The command `sign-in demo`.
 struct Demo: Command {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows a whole sign-in at a provider that it starts on this computer.")
+        commandName: "demo", abstract: "Shows a whole sign-in at a provider that it starts on this computer.",
+        discussion: "Example: sign-in demo --headless")
 
     @Flag(help: "Let a scripted browser act for the user.")
     var headless = false

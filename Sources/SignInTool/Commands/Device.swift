@@ -5,7 +5,8 @@ internal import ArgumentParser
 struct Device: Command {
     static let configuration = CommandConfiguration(
         commandName: "device",
-        abstract: "Signs in with a code that you enter on another device, and stores the session.")
+        abstract: "Signs in with a code that you enter on another device, and stores the session.",
+        discussion: "Example: sign-in device --issuer https://accounts.example.org --client-id my-app --profile work")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
@@ -14,10 +15,7 @@ struct Device: Command {
     @OptionGroup var client: ClientOptions
     @Option(parsing: .unconditional, help: Login.scopeHelp)
     var scope: String?
-    @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
-    var store: StoreChoice?
+    @OptionGroup var session: NewSessionOptions
     @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
     @OptionGroup var common: CommonOptions
@@ -34,9 +32,9 @@ struct Device: Command {
         signIn.dpop = dpop ? .es256 : nil
         signIn.authentication = authentication
         signIn.registration = registered?.registration
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
+        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         let state = try await signIn.run(store: store, console, until: deadline)
-        StateFolder.note(store, console)
+        session.note(store, console)
         let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))
         await state.finishRevoking(before: deadline)

@@ -6,7 +6,8 @@ internal import FoundationEssentials
 struct Exchange: Command {
     static let configuration = CommandConfiguration(
         commandName: "exchange",
-        abstract: "Exchanges a token of the stored session or from a file for another one (RFC 8693).")
+        abstract: "Exchanges a token of the stored session or from a file for another one (RFC 8693).",
+        discussion: "Example: sign-in exchange --audience orders")
 
     /// The tokens of the stored session that can be exchanged.
     enum StoredKind: String, ExpressibleByArgument, CaseIterable, Sendable {
@@ -66,6 +67,7 @@ struct Exchange: Command {
             throw ValidationError("Missing expected argument '--client-id <client-id>'")
         }
         if session.store != nil { throw ValidationError("--store takes no --subject-token-file") }
+        if session.profile != nil { throw ValidationError("--profile takes no --subject-token-file") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

@@ -8,7 +8,8 @@ internal import Logging
 /// The command `sign-in login`.
 struct Login: Command {
     static let configuration = CommandConfiguration(
-        commandName: "login", abstract: "Signs in with the browser and stores the session.")
+        commandName: "login", abstract: "Signs in with the browser and stores the session.",
+        discussion: "Example: sign-in login --issuer https://accounts.example.org --client-id my-app --profile work")
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
@@ -25,10 +26,7 @@ struct Login: Command {
     var userinfo = false
     @Flag(name: .customLong("no-browser"), help: "Show the URL instead of starting a browser.")
     var noBrowser = false
-    @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
-    var store: StoreChoice?
+    @OptionGroup var session: NewSessionOptions
     @Flag(
         name: .customLong("replace-store"), help: "If the stored session is damaged, set it aside under a new name.")
     var replaceStore = false
@@ -90,7 +88,7 @@ struct Login: Command {
                 claims.withLock { $0 = response }
             }
         }
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
+        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         if replaceStore { _ = try await StateFolder.discard(store, console) }
         let state: AuthState
         do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
@@ -99,7 +97,7 @@ struct Login: Command {
             device.provider = found.withLock { $0 }
             state = try await device.run(store: store, console, until: deadline)
         }
-        StateFolder.note(store, console)
+        session.note(store, console)
         let record = await state.record
         var result = record.summary
         result["userinfo"] = claims.withLock { $0 }

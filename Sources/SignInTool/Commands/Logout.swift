@@ -7,7 +7,8 @@ internal import Logging
 /// The command `sign-in logout`.
 struct Logout: Command {
     static let configuration = CommandConfiguration(
-        commandName: "logout", abstract: "Revokes the tokens, ends the session and removes it from the store.")
+        commandName: "logout", abstract: "Revokes the tokens, ends the session and removes it from the store.",
+        discussion: "Example: sign-in logout --profile work")
 
     @Flag(name: .customLong("revoke-only"), help: "Revoke the tokens without opening the browser.")
     var revokeOnly = false
@@ -17,6 +18,10 @@ struct Logout: Command {
     var noBrowser = false
     @Flag(help: "If the stored session is damaged, set it aside under a new name.")
     var discard = false
+    @Flag(help: "Sign out of all stored sessions, one after another.")
+    var all = false
+    @Flag(help: "Also forget the profile: its name, and the options of its sign-in.")
+    var forget = false
     @Option(
         name: .customLong("post-logout-redirect-uri"), parsing: .unconditional,
         help: """
@@ -37,19 +42,54 @@ struct Logout: Command {
 
     func validate() throws {
         guard !revokeOnly || !local else { throw ValidationError("--revoke-only and --local exclude each other") }
+        let isNamed = session.profile != nil || session.issuer != nil || session.clientID != nil || session.store != nil
+        guard !all || !isNamed else { throw ValidationError("--all takes no option that names a session") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        var (report, aside) = (SignOut.Report(), nil as String?)
-        let stored = try await withTimeout(limit, .store, "the store did not respond") {
-            try await find(console, limit)
+        guard all else {
+            let store = try await withTimeout(limit, .store, "the store did not respond") {
+                try await session.find(within: limit)
+            }
+            let result = try await signOut(of: store, until: deadline, console)
+            if forget { try (session.chosenProfile ?? store.flatMap(StateFolder.profile))?.forget() }
+            try console.succeed(.object(result), text: "Signed out.")
+            return 0
         }
-        if let (store, state, discarded) = stored {
+        var (results, failure) = ([JSON](), nil as AuthError?)
+        for (store, profile) in try StateFolder.storesWithProfiles() {
+            do {
+                var result = try await signOut(of: store.within(limit), until: deadline, console)
+                result["store"] = .string(store.location)
+                results.append(.object(result))
+                if forget { try profile?.forget() }
+            } catch let error as AuthError {
+                // The other sessions are signed out nevertheless, so this is not the error that ends the command.
+                if let failure { console.note(failure.message) }
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        try console.succeed(["sessions": .array(results)], text: "Signed out of \(results.count) sessions.")
+        return 0
+    }
+
+    /// Returns the result in JSON. It is also a success if the store has no session.
+    private func signOut(
+        of store: (any TokenStore)?, until deadline: ContinuousClock.Instant, _ console: Console
+    ) async throws -> JSON.Object {
+        var (report, aside) = (SignOut.Report(), nil as String?)
+        // What the search has left. The session is removed even if that is nothing.
+        func rest() -> Duration { max(.zero, ContinuousClock.now.duration(to: deadline)) }
+        if let store {
+            let (state, discarded) = try await withTimeout(rest(), .store, "the store did not respond") {
+                let discarded = discard ? try await StateFolder.discard(store, console) : nil
+                return (try await self.state(in: store, console.environment), discarded)
+            }
             aside = discarded
             if let state {
-                // What the search has left. The session is removed even if that is nothing.
-                let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
+                let rest = rest()
                 let note = WaitingNote(within: rest)
                 defer { note.stop() }
                 report = try await signOut(await state.record, note, console, limit: rest).run(state)
@@ -66,17 +106,7 @@ struct Logout: Command {
         }
         var result: JSON.Object = ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)]
         if let aside { result["discarded"] = .string(aside) }
-        try console.succeed(.object(result), text: "Signed out.")
-        return 0
-    }
-
-    /// Returns the store, its session, and where a damaged one is now.
-    private func find(
-        _ console: Console, _ limit: Duration
-    ) async throws -> (any TokenStore, AuthState?, discarded: String?)? {
-        guard let store = try await session.find(within: limit) else { return nil }
-        let discarded = discard ? try await StateFolder.discard(store, console) : nil
-        return (store, try await state(in: store, console.environment), discarded)
+        return result
     }
 
     private func state(in store: any TokenStore, _ environment: Environment) async throws -> AuthState? {

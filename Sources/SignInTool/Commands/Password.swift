@@ -6,7 +6,11 @@ internal import ArgumentParser
 struct Password: Command {
     static let configuration = CommandConfiguration(
         commandName: "password",
-        abstract: "Signs in with a user name and a password, for servers without a better grant.")
+        abstract: "Signs in with a user name and a password, for servers without a better grant.",
+        discussion: """
+            Example: sign-in password --issuer https://accounts.example.org --client-id my-app --username zoe \
+            --password-file FILE
+            """)
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String
@@ -20,10 +24,7 @@ struct Password: Command {
     var passwordFile: String
     @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = "openid profile offline_access"
-    @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
-    var store: StoreChoice?
+    @OptionGroup var session: NewSessionOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -36,11 +37,11 @@ struct Password: Command {
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
         let provider = try await Discovery(environment: console.environment).metadata(for: Issuer(issuer))
-        let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
+        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         let state = try await AuthState.present(
             grant, as: client.client(clientID, at: provider), store: store,
             environment: console.environment)
-        StateFolder.note(store, console)
+        session.note(store, console)
         // Only after success: a command that fails prints one line.
         console.note(
             "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "

@@ -5,7 +5,11 @@ internal import FoundationEssentials
 /// The command `sign-in register`.
 struct Register: Command {
     static let configuration = CommandConfiguration(
-        commandName: "register", abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.")
+        commandName: "register", abstract: "Registers a client at a provider (RFC 7591), for 'sign-in login' to use.",
+        discussion: """
+            Example: sign-in register --issuer https://accounts.example.org --redirect-uri \
+            http://127.0.0.1/callback
+            """)
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String

@@ -6,7 +6,8 @@ internal import HTTPTypes
 /// The command `sign-in request`.
 struct Request: Command {
     static let configuration = CommandConfiguration(
-        commandName: "request", abstract: "Sends an HTTP request with a valid access token.")
+        commandName: "request", abstract: "Sends an HTTP request with a valid access token.",
+        discussion: "Example: sign-in request GET https://api.example.org/v1/me")
 
     @Argument(help: "The method, for example GET.")
     var method: String

@@ -5,21 +5,25 @@ internal import FoundationEssentials
 /// The command `sign-in status`.
 struct Status: Command {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Lists the stored sessions, without tokens.")
+        commandName: "status", abstract: "Lists the stored sessions, without tokens.",
+        discussion: "Example: sign-in status")
 
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         var sessions: [JSON] = []
+        var table = Table(header: ["PROFILE", "USER", "ISSUER", "CLIENT", "STATE", "TOKEN EXPIRES", "STORE"])
         var unreadable: [(location: String, error: AuthError)] = []
-        for (location, record) in try await stored(limit) {
-            switch record {
+        for entry in try await stored(limit) {
+            let location = entry.store.location
+            switch entry.record {
             case .success(let record):
                 guard (session.issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
                     (session.clientID ?? record.client.id) == record.client.id
                 else { continue }
                 sessions.append(Self.entry(record, location))
+                table.rows.append(Self.row(record, sessions[sessions.count - 1], StateFolder.profile(of: entry.store)))
             case .failure(let error): unreadable.append((location, error))
             }
         }
@@ -37,27 +41,26 @@ struct Status: Command {
                     ]
                 })
         }
-        try console.succeed(.object(result), text: Self.text(sessions))
+        try console.succeed(.object(result), text: sessions.count > 1 ? table.text : Self.text(sessions.first))
         return 0
     }
 
     /// Returns the argument of `--store` for a location.
     private static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
-    private func stored(_ limit: Duration) async throws -> [(String, Result<AuthStateRecord, AuthError>)] {
-        let entries: [StateFolder.Entry]
+    private func stored(_ limit: Duration) async throws -> [StateFolder.Entry] {
+        if let profile = session.profile { return try await StateFolder.entries([profile.store.within(limit)]) }
         switch session.store {
         case nil:
             // A system without any keyring is no error.
-            entries = try await StateFolder.entries(StateFolder().stores().map { $0.within(limit) }).filter { entry in
+            return try await StateFolder.entries(StateFolder().stores().map { $0.within(limit) }).filter { entry in
                 guard case .failure(let error) = entry.record else { return true }
                 return ![.noLibrary, .noBus, .noService].contains(error.storeProblem)
             }
-        case .keyring: entries = try await StateFolder.entries(KeyringTokenStore.allOfSignIn(within: limit))
-        case .file(let path): entries = try await StateFolder.entries([FileTokenStore(path: path)])
-        case .memory: entries = []
+        case .keyring: return try await StateFolder.entries(KeyringTokenStore.allOfSignIn(within: limit))
+        case .file(let path): return try await StateFolder.entries([FileTokenStore(path: path)])
+        case .memory: return []
         }
-        return entries.map { ($0.store.location, $0.record) }
     }
 
     private static func entry(_ record: AuthStateRecord, _ location: String) -> JSON {
@@ -73,13 +76,23 @@ struct Status: Command {
         ]
     }
 
-    private static func text(_ sessions: [JSON]) -> String {
-        guard !sessions.isEmpty else { return "No session is stored." }
-        return sessions.map { entry in
-            func text(_ name: String) -> String { entry[name]?.string ?? "–" }
-            let end = (entry["reason"]?.string ?? entry["refresh_error"]?.string).map { ": \($0)" } ?? ""
-            return "\(text("issuer"))  \(text("client_id"))  \(text("sub"))  \(text("state"))\(end)  \(text("store"))"
-                .onOneLine
-        }.joined(separator: "\n")
+    /// Returns the line of one session among several.
+    private static func row(_ record: AuthStateRecord, _ entry: JSON, _ profile: Profile?) -> [String] {
+        func text(_ name: String) -> String { entry[name]?.string ?? "–" }
+        return [
+            profile?.name ?? "–", record.idToken?.claims.shortName ?? "–", text("issuer"), text("client_id"),
+            text("state") + end(entry), text("access_token_expires_at"), text("store"),
+        ]
+    }
+
+    private static func text(_ session: JSON?) -> String {
+        guard let entry = session else { return "No session is stored." }
+        func text(_ name: String) -> String { entry[name]?.string ?? "–" }
+        let cells = [text("issuer"), text("client_id"), text("sub"), text("state") + end(entry), text("store")]
+        return cells.joined(separator: "  ").onOneLine
+    }
+
+    private static func end(_ entry: JSON) -> String {
+        (entry["reason"]?.string ?? entry["refresh_error"]?.string).map { ": \($0)" } ?? ""
     }
 }

@@ -42,6 +42,7 @@ extension StoredToken {
     /// The options that the fast path knows, as ``SessionOptions`` and ``CommonOptions`` parse them.
     struct Choice {
         fileprivate var json = false
+        private var profile: Profile?
         private var issuer: Issuer?
         private var clientID: String?
         private var path: String?
@@ -56,6 +57,9 @@ extension StoredToken {
                 }
                 guard let value = rest.popFirst() else { return nil }
                 switch option {
+                case "--profile":
+                    guard let valid = Profile(argument: value) else { return nil }
+                    profile = valid
                 case "--issuer":
                     guard let valid = try? Issuer(value) else { return nil }
                     issuer = valid
@@ -66,14 +70,18 @@ extension StoredToken {
                 default: return nil
                 }
             }
+            // The parser refuses it.
+            if profile != nil, path != nil { return nil }
         }
 
         /// The command as its parser would create it, which takes more than a millisecond. Every option must be set here.
         var command: Token {
             var (token, session, common) = (Token(), SessionOptions(), CommonOptions())
-            (session.issuer, session.clientID, session.store) = (issuer?.string, clientID, path.map(StoreChoice.file))
+            (session.profile, session.issuer, session.clientID) = (profile, issuer?.string, clientID)
+            session.store = path.map(StoreChoice.file)
             (common.json, common.verbose, common.timeout, common.caFile) = (json, false, nil, nil)
             (token.minimumValidity, token.forceRefresh, token.isIDToken) = (nil, false, false)
+            (token.format, token.user) = (.token, nil)
             (token.session, token.common) = (session, common)
             return token
         }
@@ -81,11 +89,16 @@ extension StoredToken {
         /// The store that ``SessionOptions/find(within:)`` would find, if that is a file and the only one.
         fileprivate var store: FileTokenStore? {
             if let path { return FileTokenStore(path: path) }
+            let namesSession = issuer != nil || clientID != nil
+            do {
+                let chosen = try Profile.chosen(profile, lineNamesSession: namesSession)
+                if let chosen { return try chosen.store as? FileTokenStore }
+            } catch { return nil }
             guard let folder = try? StateFolder() else { return nil }
             // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.
             if let issuer, let clientID {
-                let isNoted = folder.notedKeyring(issuer: issuer, clientID: clientID) != nil
-                return isNoted ? nil : folder.store(issuer: issuer, clientID: clientID)
+                let isNoted = folder.notedKeyring(.client(issuer, clientID)) != nil
+                return isNoted ? nil : folder.store(.client(issuer, clientID))
             }
             guard let all = try? folder.stores() else { return nil }
             let files = all.compactMap { $0 as? FileTokenStore }

@@ -5,7 +5,8 @@ internal import FoundationEssentials
 /// The command `sign-in token`.
 struct Token: Command {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Prints a valid access token, refreshing it if needed.")
+        commandName: "token", abstract: "Prints a valid access token, refreshing it if needed.",
+        discussion: "Example: sign-in token --format header | curl -H @- https://api.example.org/v1/me")
 
     @Option(
         name: .customLong("min-validity"), parsing: .unconditional, help: "The minimum remaining validity, in seconds.")
@@ -14,27 +15,59 @@ struct Token: Command {
     var forceRefresh = false
     @Flag(name: .customLong("id-token"), help: "Print a valid ID token instead, for servers that accept one.")
     var isIDToken = false
+    @Option(
+        help: """
+            What to print: the token; an Authorization header; an export for a shell; or the initial response of SASL \
+            XOAUTH2 or OAUTHBEARER (RFC 7628) in base64.
+            """)
+    var format = TokenFormat.token
+    @Option(
+        parsing: .unconditional,
+        help: "The mail account, for xoauth2 and oauthbearer. (default: the user's email address or name)")
+    var user: String?
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        if common.json, format != .token { throw ValidationError("--json takes no --format") }
+        if user != nil, !format.hasUser { throw ValidationError("--user needs --format xoauth2 or oauthbearer") }
+        guard let user else { return }
+        // The formats separate their parts with control characters.
+        let isLine = user.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        if user.isEmpty || !isLine { throw ValidationError("--user: expected a name in one line") }
+    }
+
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let validity = minimumValidity.map { Duration.seconds($0) }
-        let (result, token) = try await session.withState(console, within: limit) { state in
+        let (result, line) = try await session.withState(console, within: limit) { state in
             console.advice.note(await state.record.client.authentication)
             let deadline = ContinuousClock.now + limit
             return try await state.patiently(forceRefresh: forceRefresh, until: deadline, console) { isForced in
                 guard isIDToken else {
                     let token = try await state.freshAccessToken(minimumValidity: validity, forceRefresh: isForced)
-                    return (Self.result(token, await state.record), token.value)
+                    let record = await state.record
+                    if format != .token { _ = try token.checkedAsBearer() }
+                    return (Self.result(token, record), try formatted(token.value, "ACCESS_TOKEN", record))
                 }
                 // A refresh brings a new ID token too.
                 if isForced { _ = try await state.freshAccessToken(forceRefresh: true) }
                 let token = try await state.freshIDToken(minimumValidity: validity ?? .seconds(60))
-                return (Self.result(token), token.rawValue)
+                return (Self.result(token), try formatted(token.rawValue, "ID_TOKEN", await state.record))
             }
         }
-        try console.succeed(result, text: token.reveal())
+        try console.succeed(result, text: line)
         return 0
+    }
+
+    private func formatted(_ token: Secret, _ variable: String, _ record: AuthStateRecord) throws -> String {
+        let claims = record.idToken?.claims
+        let user = user ?? claims?.email ?? claims?.preferredUsername
+        guard !format.hasUser || user != nil else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "the ID token has neither an email address nor a user name. Use --user", outcome: .notSent)
+        }
+        return format.text(token.reveal(), variable: variable, user: (user ?? "").onOneLine)
     }
 
     private static func result(_ token: IDToken) -> JSON {

@@ -63,7 +63,8 @@ struct DeviceCommand {
         add("--client-auth", login.client.method?.rawValue)
         add("--assertion-audience", login.client.audience?.argument)
         add("--scope", login.scope)
-        add("--store", login.store?.argument)
+        add("--profile", login.session.profile?.name)
+        add("--store", login.session.store?.argument)
         add("--ca-file", login.common.caFile)
         if login.dpop { words.append("--dpop") }
         if login.common.json { words.append("--json") }

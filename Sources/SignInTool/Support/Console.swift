@@ -9,6 +9,8 @@ struct Console: Sendable {
     enum Stream: Int32 { case output = 1, error = 2 }
 
     let json: Bool
+    /// The command line, without the program's name.
+    let arguments: [String]
     private let isVerbose: Bool
     /// The HTTP transport, clock and log of the command.
     let environment: Environment
@@ -20,8 +22,8 @@ struct Console: Sendable {
 
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
     ///   the lock's holder.
-    init(options: CommonOptions, input: StandardInput, limit: Duration) {
-        (json, isVerbose, self.input) = (options.json, options.verbose, input)
+    init(options: CommonOptions, arguments: [String], input: StandardInput, limit: Duration) {
+        (json, self.arguments, isVerbose, self.input) = (options.json, arguments, options.verbose, input)
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
@@ -32,7 +34,7 @@ struct Console: Sendable {
     }
 
     init(json: Bool) {
-        (self.json, isVerbose, environment, input) = (json, false, .live, nil)
+        (self.json, arguments, isVerbose, environment, input) = (json, [], false, .live, nil)
     }
 
     /// Prints a result: JSON for programs, or text for users.

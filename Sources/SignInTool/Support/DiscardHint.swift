@@ -5,7 +5,7 @@ extension AuthError {
     ///
     /// - Parameter options: The arguments of the failed command. The ones that name a session are repeated.
     func message(for options: [String]) -> String {
-        let names = ["--issuer", "--client-id", "--store"]
+        let names = ["--profile"] + SignInLine.namingOptions
         var words = ["sign-in", "logout", "--local", "--discard"]
         for (index, option) in options.enumerated() {
             if names.contains(option), index + 1 < options.count { words += [option, options[index + 1]] }

@@ -18,6 +18,10 @@ struct CommonOptions: ParsableArguments, Sendable {
 
 /// The options that select a stored session.
 struct SessionOptions: ParsableArguments, Sendable {
+    @Option(
+        parsing: .unconditional,
+        help: "The profile of the session. (default: SIGN_IN_PROFILE, or the one that 'sign-in use' has chosen)")
+    var profile: Profile?
     @Option(parsing: .unconditional, help: "The issuer of the session; required if several are stored.")
     var issuer: String?
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id of the session.")
@@ -26,6 +30,44 @@ struct SessionOptions: ParsableArguments, Sendable {
         parsing: .unconditional, help: "Where the session is stored: file:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
+
+    func validate() throws {
+        if profile != nil, store != nil { throw ValidationError("--profile and --store exclude each other") }
+    }
+}
+
+/// The options that name a new session.
+struct NewSessionOptions: ParsableArguments, Sendable {
+    @Option(
+        parsing: .unconditional,
+        help: """
+            A name for the session and these options: with it alone, you can sign in again. (default: without --issuer, \
+            SIGN_IN_PROFILE or the one that 'sign-in use' has chosen)
+            """)
+    var profile: Profile?
+    @Option(
+        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
+        transform: StoreChoice.init(_:))
+    var store: StoreChoice?
+
+    /// Returns the store for the session. After storing it, call ``note(_:_:)``.
+    func store(issuer: String, clientID: String) throws -> any TokenStore {
+        let issuer = try Issuer(issuer)
+        let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
+        return try store?.store(name) ?? StateFolder().store(name)
+    }
+
+    /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
+    func note(_ store: any TokenStore, _ console: Console) {
+        StateFolder.note(store, console)
+        let line = SignInLine(console.arguments)
+        // Options that only complete those of the profile apply once.
+        guard let profile, line.namesSession else { return }
+        do { try profile.remember(line.remembered) } catch {
+            let why = (error as? AuthError)?.message ?? "\(error)"
+            console.note("the options of the profile could not be stored: \(why)")
+        }
+    }
 }
 
 /// A positive number of seconds.
@@ -83,11 +125,11 @@ enum StoreChoice: Sendable {
         }
     }
 
-    /// Returns the store for a session of this issuer's client.
-    func store(issuer: Issuer, clientID: String) -> any TokenStore {
+    /// Returns the store for a session with this name.
+    func store(_ name: SessionName) -> any TokenStore {
         switch self {
         case .file(let path): FileTokenStore(path: path)
-        case .keyring: KeyringTokenStore.signIn(issuer: issuer, clientID: clientID)
+        case .keyring: name.keyring
         case .memory: MemoryTokenStore()
         }
     }

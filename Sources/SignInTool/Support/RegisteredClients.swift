@@ -15,7 +15,7 @@ struct RegisteredClients: Sendable {
     }
 
     private func path(_ issuer: Issuer, _ clientID: String) -> String {
-        path + folder.file(issuer, clientID).dropFirst(folder.path.count) + ".json"
+        "\(path)/\(SessionName.client(issuer, clientID).fileName).json"
     }
 
     /// Stores a client as it was registered, even if it cannot authenticate that way: the provider has created it

@@ -34,3 +34,8 @@ extension JSON {
         }
     }
 }
+
+extension Claims {
+    /// A short name of the user, for lists.
+    var shortName: String? { preferredUsername ?? email ?? name ?? subject }
+}

@@ -92,6 +92,7 @@ struct ExchangeTests {
         ["--subject-token-type", "toaster"], ["--client-auth", "none"],
         ["--token-endpoint", "https://op.example/token"],
         ["--subject-token-file", "/tmp/x", "--issuer", "https://op.example"],
+        ["--subject-token-file", "/tmp/x", "--issuer", "https://op.example", "--client-id", "a", "--profile", "b"],
         [
             "--subject-token-file", "/tmp/x", "--issuer", "https://op.example", "--token-endpoint",
             "https://op.example/token", "--client-id", "a",

@@ -38,6 +38,24 @@ struct LogoutTests {
         }
     }
 
+    @Test func `--all signs out of each session, and a damaged one does not keep the others`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            _ = try await fixture.login("--profile", "work", "--store", "file:\(fixture.home)/work").result()
+            let json = try await fixture.run("logout", "--all", "--revoke-only", "--json").result()
+            let revoked: JSON = ["refresh_token", "access_token"]
+            #expect(json["sessions"]?.array?.map { $0["revoked"] } == [revoked, revoked], "\(json)")
+            #expect(fixture.stored == ["work.profile"] && fixture.provider.count(.revocation) == 4)
+            #expect(!FileManager.default.fileExists(atPath: fixture.home + "/work"))
+
+            _ = try await fixture.login().result()
+            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/a.json"))
+            let damaged = try await fixture.run("logout", "--all", "--revoke-only", "--json")
+            #expect(try damaged.failure(1, "store").contains("a.json is damaged"))
+            #expect(fixture.stored == ["a.json", "work.profile"])
+        }
+    }
+
     @Test func `the browser gets a one-time URL without the ID token`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

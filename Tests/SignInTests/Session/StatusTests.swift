@@ -60,6 +60,19 @@ struct StatusTests {
         }
     }
 
+    @Test func `several sessions are listed below a header`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let work = try await fixture.login("--profile", "work").result()
+            let lines = try await fixture.run("status").outputLines
+            #expect(lines.count == 3 && lines[0].hasPrefix("PROFILE  USER"), "\(lines)")
+            let cells = try #require(lines.last).split(separator: " ").map(String.init)
+            let expiry = try #require(work["access_token_expires_at"]?.string)
+            let store = "file:\(fixture.sessions)/work.json"
+            #expect(cells == ["work", "alice", fixture.issuer, "demo", "signed_in", expiry, store])
+        }
+    }
+
     @Test func `without sessions status lists none and creates no folder`() async throws {
         try await withDesk { fixture in
             let listed = try await fixture.run("status", "--json")

@@ -1,3 +1,4 @@
+import Foundation
 import JOSE
 import Testing
 
@@ -111,6 +112,29 @@ struct WrongUsageTests {
             let outcome = try await fixture.start(arguments).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             #expect(outcome.output.contains("USAGE: sign-in"), "\(outcome)")
+        }
+    }
+
+    @Test(arguments: [
+        "login", "device", "logout", "status", "accounts", "use", "token", "request", "userinfo", "exchange",
+        "client-credentials", "register", "discover", "demo", "password", "helper git", "helper kubectl",
+        "helper docker",
+    ])
+    func `the help of each command has an example`(command: String) async throws {
+        try await withDesk { fixture in
+            let help = try await fixture.start(command.components(separatedBy: " ") + ["--help"]).outcome()
+            #expect(help.output.contains("\n\nExample: "), "\(help)")
+        }
+    }
+
+    @Test func `the help groups the commands, with password last, and --version prints a version`() async throws {
+        try await withDesk { fixture in
+            let help = try await fixture.run("--help").outputLines
+            let commands = help.filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
+            #expect(help.filter { $0.hasSuffix("SUBCOMMANDS:") }.count > 3, "\(help)")
+            #expect(commands.last?.hasPrefix("  password ") == true, "\(help)")
+            let version = try await fixture.run("--version")
+            #expect(version.status == 0 && version.output.contains(/^\d+\.\d+\.\d+\n$/), "\(version)")
         }
     }
 }

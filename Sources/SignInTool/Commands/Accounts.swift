@@ -1,0 +1,54 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command `sign-in accounts`.
+struct Accounts: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "accounts", abstract: "Lists the profiles and the other sessions, and which one is in use.",
+        discussion: "Example: sign-in accounts")
+
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let inUse = try Profile.chosen(nil, lineNamesSession: false)
+        let stores = try StateFolder.storesWithProfiles()
+        let entries = try await StateFolder.entries(stores.map { $0.store.within(limit) })
+        let accounts = stores.map { store, profile in
+            let entry = entries.first { $0.store.location == store.location }
+            return Self.account(profile, entry, store.location, isInUse: profile == inUse)
+        }
+        try console.succeed(["accounts": .array(accounts)], text: Self.text(accounts))
+        return 0
+    }
+
+    private static func account(
+        _ profile: Profile?, _ entry: StateFolder.Entry?, _ location: String, isInUse: Bool
+    ) -> JSON {
+        let record = try? entry?.record.get()
+        let line = (try? profile?.signIn).map(SignInLine.init)
+        let name = entry?.name
+        func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
+        return [
+            "profile": text(profile?.name), "in_use": .bool(profile != nil && isInUse),
+            "user": text(record?.idToken?.claims.shortName), "sub": text(record?.idToken?.subject),
+            "issuer": text(name?.issuer ?? line?.value(of: "--issuer")),
+            "client_id": text(name?.clientID ?? line?.value(of: "--client-id")), "store": .string(location),
+            "state": .string(entry.map(Self.state) ?? "signed_out"),
+        ]
+    }
+
+    private static func state(_ entry: StateFolder.Entry) -> String {
+        guard case .success(let record) = entry.record else { return "unreadable" }
+        return record.end == nil ? "signed_in" : "ended"
+    }
+
+    private static func text(_ accounts: [JSON]) -> String {
+        guard !accounts.isEmpty else { return "There are no accounts. Sign in with: sign-in login --profile NAME …" }
+        var table = Table(header: ["", "PROFILE", "USER", "ISSUER", "STATE", "STORE"])
+        for account in accounts {
+            let cells = ["profile", "user", "issuer", "state", "store"].map { account[$0]?.string ?? "–" }
+            table.rows.append([account["in_use"] == true ? "*" : " "] + cells)
+        }
+        return table.text
+    }
+}

@@ -1,0 +1,32 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command `sign-in use`.
+struct Use: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "use", abstract: "Chooses the profile for commands that name no session.",
+        discussion: "Example: sign-in use work")
+
+    @Argument(help: "The profile.")
+    var profile: Profile?
+    @Flag(help: "Choose no profile.")
+    var none = false
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if (profile == nil) != none { throw ValidationError("expected the name of a profile, or --none") }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        if let profile, try profile.signIn == nil {
+            let known = try Profile.all().map(\.name).joined(separator: ", ")
+            throw WrongUsage(
+                "there is no profile '\(profile.name)': expected \(known.isEmpty ? "one of a sign-in" : known)")
+        }
+        try Profile.use(profile)
+        let name = profile?.name
+        try console.succeed(
+            ["profile": name.map(JSON.string) ?? .null], text: name.map { "In use: \($0)" } ?? "No profile is in use.")
+        return 0
+    }
+}

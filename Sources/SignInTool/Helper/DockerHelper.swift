@@ -1,0 +1,66 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command `sign-in helper docker`, a credential helper for the clients of container registries.
+///
+/// They take the helper's program from its name, `docker-credential-NAME`, without arguments: a script of one line.
+struct DockerHelper: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "docker", abstract: "Gives Docker the token as the password of a registry.",
+        discussion: """
+            Example: a program docker-credential-work with the line
+            exec sign-in helper docker --host registry.example.org --profile work "$@"
+            and in ~/.docker/config.json: "credHelpers": {"registry.example.org": "work"}
+            """)
+
+    enum Operation: String, ExpressibleByArgument, CaseIterable, Sendable {
+        case get, store, erase, list
+    }
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+    @Argument(help: "Docker adds it.")
+    var operation: Operation
+
+    func validate() throws { try common.refuseJSON() }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        do {
+            try console.print(Array((try await response(console, limit).serialized() + "\n").utf8))
+            return 0
+        } catch let error as AuthError {
+            // Docker shows what a helper that fails has printed.
+            try console.print(Array((error.message.onOneLine + "\n").utf8))
+            throw error
+        }
+    }
+
+    private func response(_ console: Console, _ limit: Duration) async throws -> JSON {
+        switch operation {
+        case .get:
+            let asked = try InputText.read().split(separator: "\n").first.map(String.init) ?? ""
+            guard mayGetToken(asked) else { throw Self.failure("credentials not found in native keychain") }
+            let token = try await session.bearerToken(console, within: limit)
+            return [
+                "ServerURL": .string(asked), "Username": .string(server.username),
+                "Secret": .string(token.value.reveal()),
+            ]
+        case .list: return .object(.init(server.host.map { ($0, .string(server.username)) }))
+        case .store: throw Self.failure("this helper stores no passwords: use 'sign-in login'")
+        case .erase: throw Self.failure("this helper keeps the session: use 'sign-in logout'")
+        }
+    }
+
+    /// - Parameter asked: A host, or the URL of a registry.
+    private func mayGetToken(_ asked: String) -> Bool {
+        let isEncrypted = !asked.hasPrefix("http://")
+        let scheme = ["https://", "http://"].first(where: asked.hasPrefix) ?? ""
+        let rest = asked.dropFirst(scheme.count)
+        return server.mayGetToken(String(rest.prefix { $0 != "/" }), isEncrypted: isEncrypted)
+    }
+
+    private static func failure(_ message: String) -> AuthError {
+        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+    }
+}

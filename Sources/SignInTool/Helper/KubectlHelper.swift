@@ -1,0 +1,57 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+
+/// The command `sign-in helper kubectl`, a client-go credential plugin.
+struct KubectlHelper: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "kubectl", abstract: "Gives the ID token to kubectl, as an ExecCredential.",
+        discussion: """
+            Example: kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 \
+            --exec-interactive-mode=Never --exec-command=sign-in --exec-arg=helper --exec-arg=kubectl \
+            --exec-arg=--profile=work
+            """)
+
+    @OptionGroup var session: SessionOptions
+    @OptionGroup var common: CommonOptions
+
+    private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
+
+    func validate() throws { try common.refuseJSON() }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let version = try Self.version()
+        let token = try await session.withState(console, within: limit) { state in
+            console.advice.note(await state.record.client.authentication)
+            let deadline = ContinuousClock.now + limit
+            return try await state.patiently(forceRefresh: false, until: deadline, console) { _ in
+                try await state.freshIDToken()
+            }
+        }
+        let credential: JSON = [
+            "apiVersion": .string(version), "kind": "ExecCredential",
+            "status": [
+                "token": .string(token.rawValue.reveal()),
+                "expirationTimestamp": .string(token.expiration.ISO8601Format()),
+            ],
+        ]
+        try console.print(Array((credential.serialized() + "\n").utf8))
+        return 0
+    }
+
+    /// Returns the version that kubectl asks for, which the credential must have.
+    private static func version() throws -> String {
+        guard let text = getenv("KUBERNETES_EXEC_INFO").map({ String(cString: $0) }), !text.isEmpty else {
+            return versions[0]
+        }
+        let version = (try? JSON(parsing: Array(text.utf8)))?["apiVersion"]?.string
+        guard let version, versions.contains(version) else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "KUBERNETES_EXEC_INFO: expected the apiVersion \(versions.joined(separator: " or ")), found "
+                    + (version ?? "none"), outcome: .notSent)
+        }
+        return version
+    }
+}

@@ -1,0 +1,103 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import Glibc
+internal import JOSE
+
+/// A user's name for a session, which may be at the same provider as another one.
+///
+/// Its session is named after it. Beside it, `NAME.profile` has the command line of the sign-in, without secrets, so that
+/// the user can sign in again with the name alone. It outlives the session.
+struct Profile: ExpressibleByArgument, Hashable, Sendable {
+    let name: String
+
+    /// - Parameter argument: A file name of 1 to 32 letters, digits, `.`, `_` and `-` that does not begin with `.` or
+    ///   `-`.
+    init?(argument: String) {
+        let isValid = argument.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard isValid, (1...32).contains(argument.utf8.count), !argument.hasPrefix("."), !argument.hasPrefix("-") else {
+            return nil
+        }
+        name = argument
+    }
+
+    /// The known profiles, for the completion in a shell.
+    static var defaultCompletionKind: CompletionKind {
+        .custom { _, _, _ in ((try? Profile.all()) ?? []).map(\.name) }
+    }
+
+    /// Returns the profile that applies: the named one, or if the command line names no session, the one in
+    /// `SIGN_IN_PROFILE`, or else the one that `sign-in use` has chosen.
+    static func chosen(_ named: Profile?, lineNamesSession: Bool) throws -> Profile? {
+        guard named == nil, !lineNamesSession else { return named }
+        if let name = getenv("SIGN_IN_PROFILE"), name.pointee != 0 {
+            guard let profile = Profile(argument: String(cString: name)) else {
+                throw WrongUsage("SIGN_IN_PROFILE: expected the name of a profile, see 'sign-in accounts'")
+            }
+            return profile
+        }
+        return try (try? StateFolder())?.text(of: Self.fileInUse).flatMap { Profile(argument: $0) }
+    }
+
+    /// Chooses the profile for commands whose command line names no session; nil for none.
+    static func use(_ profile: Profile?) throws {
+        let folder = try StateFolder()
+        guard let profile else { return folder.remove(fileInUse) }
+        try folder.write(profile.name + "\n", to: fileInUse)
+    }
+
+    /// It has no extension, as the files of sessions and profiles have.
+    private static let fileInUse = "profile-in-use"
+
+    /// Whether the user has signed in with this profile, even if the session is over.
+    var isKnown: Bool { (try? signIn) != nil }
+
+    /// The words of the command line that signs in; nil for an unknown profile.
+    var signIn: [String]? {
+        get throws {
+            let folder = try StateFolder()
+            guard let text = try folder.text(of: file) else { return nil }
+            guard let words = try? JSON(parsing: Array(text.utf8)).strings, !words.isEmpty else {
+                throw AuthError(
+                    .store, .store, "\(folder.path)/\(file) is damaged. Sign in with --issuer and --client-id once",
+                    outcome: .notSent)
+            }
+            return words
+        }
+    }
+
+    private var file: String { name + ".profile" }
+
+    /// Stores the command line of a sign-in.
+    func remember(_ words: [String]) throws {
+        try StateFolder().write(JSON.array(words.map(JSON.string)).serialized() + "\n", to: file)
+    }
+
+    /// Removes the command line of the sign-in.
+    func forget() throws {
+        let folder = try StateFolder()
+        folder.remove(file)
+        if try folder.text(of: Self.fileInUse) == name { folder.remove(Self.fileInUse) }
+    }
+
+    /// All known profiles, by name.
+    static func all() throws -> [Profile] {
+        try StateFolder().names().filter { $0.hasSuffix(".profile") }.sorted()
+            .compactMap { Profile(argument: String($0.dropLast(".profile".count))) }
+    }
+
+    /// The store of the session, as the sign-in has named it.
+    var store: any TokenStore {
+        get throws {
+            let folder = try StateFolder()
+            let choice = try signIn.flatMap { SignInLine($0).value(of: "--store") }.map(StoreChoice.init(_:))
+            return choice?.store(.profile(self)) ?? folder.store(.profile(self))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+internal import AppAuth
+internal import Glibc
+
+extension SessionOptions {
+    /// Returns the store that the options select, with timeouts that fit a command's time limit; nil if no session matches.
+    ///
+    /// - Throws: ``WrongUsage`` if several sessions match the options.
+    func find(within limit: Duration) async throws -> (any TokenStore)? {
+        try await choose(limit)?.within(limit)
+    }
+
+    /// The profile that applies: the named one, or if nothing names a session, the one in use.
+    var chosenProfile: Profile? {
+        get throws {
+            let namesSession = issuer != nil || clientID != nil || store != nil
+            return try Profile.chosen(profile, lineNamesSession: namesSession)
+        }
+    }
+
+    private func choose(_ limit: Duration) async throws -> (any TokenStore)? {
+        if let profile = try chosenProfile { return try profile.store }
+        let provider = try issuer.map { try Issuer($0) }
+        let stores: [any TokenStore]
+        switch store {
+        case .file(let path): return FileTokenStore(path: path)
+        case .memory: return MemoryTokenStore()
+        case .keyring:
+            if let provider, let clientID { return SessionName.client(provider, clientID).keyring }
+            stores = try await KeyringTokenStore.allOfSignIn(within: limit)
+        case nil:
+            let folder = try StateFolder()
+            if let provider, let clientID {
+                let file = folder.store(.client(provider, clientID))
+                guard let keyring = folder.notedKeyring(.client(provider, clientID)) else { return file }
+                guard access(file.path, F_OK) == 0 else { return keyring }
+                stores = [file, keyring]
+            } else {
+                stores = try folder.stores()
+            }
+        }
+        // With only one store there is nothing to choose, so it is not read here.
+        if issuer == nil, clientID == nil, stores.count < 2 { return stores.first }
+        let entries = try await StateFolder.entries(stores.map { $0.within(limit) }).filter { entry in
+            guard let name = entry.name else { return issuer == nil && clientID == nil }
+            return (issuer ?? name.issuer) == name.issuer && (clientID ?? name.clientID) == name.clientID
+        }
+        guard entries.count > 1 else { return entries.first?.store }
+        let choices = Self.choices(entries)
+        throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
+    }
+
+    /// Returns the session in the store that ``find(within:)`` has found.
+    ///
+    /// - Throws: ``AuthError`` if a named file has the session of another issuer or client.
+    func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
+        guard let state = try await StateFolder.restore(store, environment) else { return nil }
+        let client = await state.record.client
+        guard matches(client) else {
+            throw AuthError(
+                .invalidConfiguration, .store,
+                "\(store.location) has the session of \(client.id) at \(client.provider.issuer). Use --issuer and "
+                    + "--client-id for that session, or leave them out",
+                outcome: .notSent)
+        }
+        return state
+    }
+
+    private func matches(_ client: Client) -> Bool {
+        (issuer ?? client.provider.issuer.string) == client.provider.issuer.string
+            && (clientID ?? client.id) == client.id
+    }
+
+    /// Returns the options that select each session.
+    private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
+        let profiles = entries.map { StateFolder.profile(of: $0.store) }
+        let names = zip(entries, profiles).map { entry, profile in
+            profile == nil ? entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } : nil
+        }
+        return entries.indices.map { index in
+            let (store, name) = (entries[index].store, names[index])
+            if let profile = profiles[index] { return "--profile \(profile.name)" }
+            if let name, names.filter({ $0 == name }).count == 1 { return name }
+            guard store is KeyringTokenStore else { return "--store \(store.location)" }
+            return name.map { "--store keyring \($0)" } ?? "--store keyring"
+        }
+    }
+
+    /// Runs the work with the session that the options select.
+    ///
+    /// If the work throws or is cancelled, a refresh in flight may still finish, because the server may have replaced
+    /// the refresh token already. If the store has rejected new tokens, they are saved again until the time limit,
+    /// because they would be lost with this process.
+    func withState<Value: Sendable>(
+        _ console: Console, within limit: Duration, _ work: (AuthState) async throws -> Value
+    ) async throws -> Value {
+        let deadline = ContinuousClock.now + limit
+        let store = try await find(within: limit)
+        guard let store, let state = try await restore(store, console.environment) else {
+            throw AuthError(
+                .signInRequired, .store, "not signed in. Sign in with: \(try signInCommand(store, nil))",
+                outcome: .notSent)
+        }
+        do { return try await work(state) } catch {
+            let pause = Duration.milliseconds(250)
+            while !(error is CancellationError), await state.hasUnsavedTokens, ContinuousClock.now + pause < deadline {
+                guard (try? await Task.sleep(for: pause)) != nil else { break }
+                _ = try? await state.freshAccessToken()
+            }
+            await settle(state, console)
+            guard var required = error as? AuthError, required.message.hasSuffix("Sign in again") else { throw error }
+            required.message += " with: \(try signInCommand(store, await state.record.client))"
+            throw required
+        }
+    }
+
+    /// Returns the command line that signs in to a session.
+    private func signInCommand(_ found: (any TokenStore)?, _ client: Client?) throws -> String {
+        if let profile = try chosenProfile ?? found.flatMap(StateFolder.profile) {
+            let remembered = try? profile.signIn
+            let missing = remembered == nil ? " --issuer URL --client-id ID" : ""
+            return "sign-in \(remembered?.first ?? SignInLine.commands[0]) --profile \(profile.name)\(missing)"
+        }
+        var words = ["sign-in", SignInLine.commands[0]]
+        words += ["--issuer", client?.provider.issuer.string ?? issuer ?? "URL"]
+        words += ["--client-id", client?.id ?? clientID ?? "ID"]
+        if let store { words += ["--store", store.argument] }
+        return words.map(\.quotedForShell).joined(separator: " ")
+    }
+
+    /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a
+    /// user who waits.
+    private func settle(_ state: AuthState, _ console: Console) async {
+        let note = Task {
+            try await Task.sleep(for: Interrupts.grace)
+            console.explain("finishing the refresh, press Ctrl-C again to give up")
+        }
+        await state.settle()
+        note.cancel()
+    }
+}

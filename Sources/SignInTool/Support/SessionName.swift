@@ -1,0 +1,48 @@
+internal import AppAuth
+internal import JOSE
+
+/// The name of a session in the state folder and in the keyring: its profile, or its issuer and client.
+enum SessionName: Sendable {
+    case profile(Profile)
+    case client(Issuer, String)
+
+    /// Parses a keyring account. The first word of an account is an issuer or `profile`; neither contains a space.
+    init?(account: String) {
+        guard let space = account.firstIndex(of: " ") else { return nil }
+        let (first, rest) = (String(account[..<space]), String(account[account.index(after: space)...]))
+        if first == "profile", let profile = Profile(argument: rest) {
+            self = .profile(profile)
+        } else if let issuer = try? Issuer(first) {
+            self = .client(issuer, rest)
+        } else {
+            return nil
+        }
+    }
+
+    /// The program's entry in the keyring.
+    var keyring: KeyringTokenStore {
+        switch self {
+        case .profile(let profile):
+            KeyringTokenStore(
+                application: "sign-in", account: "profile \(profile.name)",
+                label: "Sign-in of sign-in with the profile \(profile.name)")
+        case .client(let issuer, let clientID):
+            KeyringTokenStore(application: "sign-in", issuer: issuer, clientID: clientID)
+        }
+    }
+
+    /// The name of the session's files, without an extension.
+    ///
+    /// The name of a client's session contains both parts, encoded as in a form, so `sign-in token` finds the file
+    /// without starting libcrypto. A name too long for a file system is a digest, which has no `+` as the others do, and
+    /// is longer than a profile's name.
+    var fileName: String {
+        switch self {
+        case .profile(let profile): return profile.name
+        case .client(let issuer, let clientID):
+            // An issuer contains no space.
+            let name = FormParameters.encode("\(issuer.string) \(clientID)")
+            return name.utf8.count > 200 ? Base64URL.encode(Digest.sha256.hash(name)) : name
+        }
+    }
+}

@@ -1,0 +1,18 @@
+internal import AppAuth
+
+/// Rows of text in aligned columns, below a header.
+struct Table {
+    let header: [String]
+    var rows: [[String]] = []
+
+    /// The lines, without spaces at their ends.
+    var text: String {
+        let all = [header] + rows.map { $0.map(\.onOneLine) }
+        let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        return all.map { row in
+            let cells = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
+            let line = cells.joined(separator: "  ")
+            return String(line[..<(line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex)])
+        }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,212 @@
+import AppAuthTestProvider
+import Foundation
+import JOSE
+import Testing
+
+/// Sessions with a name of the user's choice, and the options that it stands for.
+@Suite(.timeLimit(.minutes(5)))
+struct ProfileTests {
+    private static let bob = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
+
+    /// Runs the test after alice has signed in with the profile `work`, and bob with the profile `home`.
+    private func withTwoProfiles(_ body: (CommandFixture) async throws -> Void) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            _ = try await fixture.login("--profile", "home", "--scope", "openid", with: Self.bob).result()
+            try await body(fixture)
+        }
+    }
+
+    private func subject(_ fixture: CommandFixture, _ arguments: [String]) async throws -> String? {
+        try await fixture.start(["userinfo", "--json"] + arguments).outcome().result()["sub"]?.string
+    }
+
+    @Test func `two users of one client have a session each, and a profile chooses one`() async throws {
+        try await withTwoProfiles { fixture in
+            #expect(fixture.stored == ["home.json", "home.profile", "work.json", "work.profile"])
+            #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
+            #expect(try await subject(fixture, ["--profile", "work"]) == "248289761001")
+            let variable = try await fixture.run("userinfo", "--json", with: ["SIGN_IN_PROFILE": "home"])
+            #expect(try variable.result()["sub"]?.string == "bob")
+            // The option beats the variable.
+            let option = try await fixture.run(
+                "userinfo", "--json", "--profile", "work", with: ["SIGN_IN_PROFILE": "home"])
+            #expect(try option.result()["sub"]?.string == "248289761001")
+            let message = try await fixture.run("token", "--json").wrongUsage()
+            #expect(message.contains("--profile home, or --profile work"), "\(message)")
+        }
+    }
+
+    @Test func `the profile in use applies if the command line names no session`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.login().result()
+            #expect(try await fixture.run("use", "home").output == "In use: home\n")
+            #expect(try await subject(fixture, []) == "bob")
+            let session = ["--issuer", fixture.issuer, "--client-id", "demo"]
+            #expect(try await subject(fixture, session) == "248289761001")
+            let variable = try await fixture.run("userinfo", "--json", with: ["SIGN_IN_PROFILE": "work"])
+            #expect(try variable.result()["sub"]?.string == "248289761001")
+            #expect(try await fixture.run("use", "--none", "--json").result() == ["profile": .null])
+            let message = try await fixture.run("token", "--json").wrongUsage()
+            for choice in [session.joined(separator: " "), "--profile home", "--profile work"] {
+                #expect(message.contains(choice), "\(message)")
+            }
+            #expect(try await fixture.run("use", "other", "--json").wrongUsage().contains("home, work"))
+        }
+    }
+
+    /// With 12 descriptors, a command that starts threads and timers fails: see ``FewDescriptorsTests``.
+    @Test func `the stored token of a profile is printed without threads and timers`() async throws {
+        try await withTwoProfiles { fixture in
+            func token(_ arguments: String..., with changes: [String: String?] = [:]) async throws -> String? {
+                let program = ["sh", "-c", #"ulimit -n 12; exec "$0" "$@""#, try BuiltProducts.path("sign-in")]
+                let outcome = try await fixture.start(program, ["token", "--json"] + arguments, changes).outcome()
+                return try outcome.result()["access_token"]?.string
+            }
+            let (work, home) = (try await token("--profile", "work"), try await token("--profile", "home"))
+            #expect(work != nil && home != nil && work != home)
+            #expect(try await token(with: ["SIGN_IN_PROFILE": "home"]) == home)
+            _ = try await fixture.run("use", "work")
+            #expect(try await token() == work)
+        }
+    }
+
+    @Test func `a profile signs in again with the options that it remembers`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("logout", "--json", "--revoke-only", "--profile", "home").result()
+            let missing = try await fixture.run("token", "--json", "--profile", "home").failure(1, "sign_in_required")
+            #expect(missing.hasSuffix("Sign in with: sign-in login --profile home"), "\(missing)")
+            let again = try await fixture.run("login", "--json", "--profile", "home", with: Self.bob).result()
+            #expect(again["id_token_claims"]?["sub"]?.string == "bob")
+            #expect(again["scope"]?.string == "openid")
+            // Options beside the profile apply once.
+            let wider = try await fixture.run(
+                "login", "--json", "--profile", "home", "--scope", "openid email", with: Self.bob)
+            #expect(try wider.result()["scope"]?.string == "openid email")
+            _ = try await fixture.run("use", "home")
+            #expect(try await fixture.run("login", "--json", with: Self.bob).result()["scope"]?.string == "openid")
+            #expect(fixture.stored.contains("work.json"))
+        }
+    }
+
+    @Test func `after the end of the session the error names the profile`() async throws {
+        try await withTwoProfiles { fixture in
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+            let ended = try await fixture.run("token", "--force-refresh", "--json", "--profile", "work")
+            #expect(try ended.failure(1, "sign_in_required").hasSuffix("with: sign-in login --profile work"))
+        }
+    }
+
+    @Test func `a profile remembers the command of its sign-in`() async throws {
+        try await withDesk(.device) { fixture in
+            let first = try fixture.device("--profile", "box", "--scope", "openid")
+            try await DeviceCode(first).decide("allow")
+            _ = try await first.outcome().result()
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "box").result()
+            let message = try await fixture.run("token", "--json", "--profile", "box").failure(1, "sign_in_required")
+            #expect(message.hasSuffix(": sign-in device --profile box"), "\(message)")
+            let second = try fixture.start(["device", "--json", "--profile", "box"])
+            try await DeviceCode(second).decide("allow")
+            #expect(try await second.outcome().result()["scope"]?.string == "openid")
+        }
+    }
+
+    @Test func `a profile remembers where its session is, and files by their absolute paths`() async throws {
+        try await withDesk { fixture in
+            try "s3cret: 100% äß+/= and thirty-two".write(
+                toFile: fixture.home + "/secret", atomically: true, encoding: .utf8)
+            let program = ["sh", "-c", #"cd "$HOME"; exec "$0" "$@""#, try BuiltProducts.path("sign-in")]
+            let options = ["--client-secret-file", "secret", "--store=file:session", "--profile", "work"]
+            let login = fixture.loginArguments(options, client: "demo-confidential")
+            _ = try await fixture.start(program, login).outcome().result()
+            #expect(fixture.stored == ["work.profile"])
+            let status = try await fixture.run("status", "--json", "--profile", "work").result()
+            #expect(status["sessions"]?.array?.first?["store"]?.string == "file:\(fixture.home)/session")
+            _ = try await fixture.run("token", "--json", "--profile", "work", "--force-refresh").result()
+            _ = try await fixture.run("login", "--json", "--profile", "work").result()
+            let remembered = try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8)
+            #expect(!remembered.contains("s3cret") && !remembered.contains("--json"), "\(remembered)")
+            let attributes = try FileManager.default.attributesOfItem(atPath: fixture.sessions + "/work.profile")
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+    }
+
+    @Test func `a profile in the keyring has an entry of its own`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.login("--store", "keyring", "--profile", "work", with: bus).result()
+                _ = try await fixture.login("--store", "keyring", with: bus).result()
+                #expect(fixture.stored.filter { $0.hasSuffix(".keyring") }.count == 2)
+                let status = try await fixture.run("status", "--json", with: bus).result()
+                let stores = status["sessions"]?.array?.compactMap { $0["store"]?.string }
+                #expect(stores?.sorted().last == "keyring:sign-in/profile work", "\(status)")
+                _ = try await fixture.run("token", "--json", "--profile", "work", "--force-refresh", with: bus).result()
+                _ = try await fixture.run("logout", "--json", "--local", "--profile", "work", with: bus).result()
+                try await fixture.run("token", "--json", "--profile", "work", with: bus).failure(1, "sign_in_required")
+                _ = try await fixture.run("token", "--json", with: bus).result()
+            }
+        }
+    }
+
+    @Test func `accounts lists the profiles and the other sessions, without tokens`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.login().result()
+            _ = try await fixture.run("use", "work")
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "home").result()
+            let accounts = try #require(try await fixture.run("accounts", "--json").result()["accounts"]?.array)
+            #expect(accounts.map { $0["profile"]?.string } == ["home", "work", nil])
+            #expect(accounts.map { $0["in_use"]?.bool } == [false, true, false])
+            #expect(accounts.map { $0["state"]?.string } == ["signed_out", "signed_in", "signed_in"])
+            #expect(accounts.map { $0["issuer"]?.string } == [fixture.issuer, fixture.issuer, fixture.issuer])
+            #expect(accounts.map { $0["sub"]?.string } == [nil, "248289761001", "248289761001"])
+            let text = try await fixture.run("accounts")
+            #expect(text.outputLines.count == 4 && text.outputLines[2].hasPrefix("*  work"), "\(text)")
+            let token = try await fixture.run("token").output
+            #expect(!text.output.contains(token.dropLast()))
+        }
+    }
+
+    @Test func `--forget removes a profile, and its session stays signed out`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("use", "home")
+            _ = try await fixture.run("logout", "--json", "--local", "--forget").result()
+            #expect(fixture.stored == ["work.json", "work.profile"])
+            try await fixture.run("login", "--json", "--profile", "home").wrongUsage()
+            #expect(try await subject(fixture, []) == "248289761001")
+        }
+    }
+
+    @Test func `a sign-in that fails changes no profile`() async throws {
+        try await withTwoProfiles { fixture in
+            let before = try String(contentsOfFile: fixture.sessions + "/home.profile", encoding: .utf8)
+            let denied = try await fixture.login(
+                "--profile", "home", "--scope", "openid email", with: ["SCRIPTED_BROWSER_FORM": "action=deny"])
+            try denied.failure(1, "access_denied")
+            #expect(try String(contentsOfFile: fixture.sessions + "/home.profile", encoding: .utf8) == before)
+        }
+    }
+
+    @Test(arguments: [
+        ["token", "--profile", "../work"], ["token", "--profile", ""], ["token", "--profile", "-x"],
+        ["token", "--profile", "work", "--store", "memory"], ["use"], ["use", "work", "--none"], ["use", ".work"],
+        ["login", "--profile", "work"], ["device", "--profile", "work"], ["logout", "--all", "--profile", "work"],
+        ["login", "--profile", "a.name.that.is.longer.than.thirty-two"],
+    ])
+    func `a profile that cannot be is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { fixture in try await fixture.start(arguments + ["--json"]).outcome().wrongUsage() }
+    }
+
+    @Test func `a damaged profile is named, and a complete sign-in replaces it`() async throws {
+        try await withTwoProfiles { fixture in
+            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/home.profile"))
+            for command in ["token", "login"] {
+                let outcome = try await fixture.run(command, "--json", "--profile", "home")
+                #expect(try outcome.failure(1, "store").contains("home.profile is damaged"))
+            }
+            _ = try await fixture.login("--profile", "home", with: Self.bob).result()
+            #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
+        }
+    }
+}
