@@ -39,11 +39,12 @@ package struct RecordCipher: Sendable {
     package func open(_ sealed: SealedRecord, in place: String, from location: String) throws -> AuthStateRecord? {
         guard let bytes = sealed.bytes else { return nil }
         guard let id = sealed.keyID else {
+            let record = try AuthStateRecord(decoding: bytes, from: location)
             // Anyone who can write there could have put it there.
             guard keys.isEmpty || readsPlaintext else {
                 throw AuthError.encryption(location, "is not encrypted, though there are keys")
             }
-            return try AuthStateRecord(decoding: bytes, from: location)
+            return record
         }
         guard let key = try keys.lazy.compactMap({ try $0.bytes(for: id) }).first else {
             throw AuthError.encryption(

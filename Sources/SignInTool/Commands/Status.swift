@@ -59,6 +59,7 @@ struct Status: Command {
             }
         case .keyring: return try await StateFolder.entries(KeyringTokenStore.allOfSignIn(within: limit))
         case .file(let path): return try await StateFolder.entries([FileTokenStore(path: path)])
+        case .encrypted(let path): return try await StateFolder.entries([StorePassphrase.file(path)])
         case .memory: return []
         }
     }

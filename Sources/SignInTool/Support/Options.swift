@@ -27,7 +27,7 @@ struct SessionOptions: ParsableArguments, Sendable {
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id of the session.")
     var clientID: String?
     @Option(
-        parsing: .unconditional, help: "Where the session is stored: file:PATH, keyring or memory.",
+        parsing: .unconditional, help: "Where the session is stored: file:PATH, encrypted:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
@@ -46,7 +46,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
             """)
     var profile: Profile?
     @Option(
-        parsing: .unconditional, help: "Where to store the session: file:PATH, keyring or memory.",
+        parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
@@ -100,9 +100,11 @@ extension TokenStore {
     }
 }
 
-/// The argument of `--store`: `file:PATH`, `keyring` or `memory`.
+/// The argument of `--store`: `file:PATH`, `encrypted:PATH`, `keyring` or `memory`.
 enum StoreChoice: Sendable {
     case file(String)
+    /// A file that is encrypted with the passphrase of ``StorePassphrase``.
+    case encrypted(String)
     case keyring
     case memory
 
@@ -112,7 +114,9 @@ enum StoreChoice: Sendable {
         case "keyring": self = .keyring
         case _ where argument.hasPrefix("file:") && argument.count > "file:".count:
             self = .file(String(argument.dropFirst("file:".count)))
-        default: throw ValidationError("expected file:PATH, keyring or memory")
+        case _ where argument.hasPrefix("encrypted:") && argument.count > "encrypted:".count:
+            self = .encrypted(String(argument.dropFirst("encrypted:".count)))
+        default: throw ValidationError("expected file:PATH, encrypted:PATH, keyring or memory")
         }
     }
 
@@ -120,15 +124,19 @@ enum StoreChoice: Sendable {
     var argument: String {
         switch self {
         case .file(let path): "file:\(path)"
+        case .encrypted(let path): "encrypted:\(path)"
         case .keyring: "keyring"
         case .memory: "memory"
         }
     }
 
     /// Returns the store for a session with this name.
-    func store(_ name: SessionName) -> any TokenStore {
+    ///
+    /// - Throws: ``AuthError`` if an encrypted file has no passphrase.
+    func store(_ name: SessionName) throws -> any TokenStore {
         switch self {
         case .file(let path): FileTokenStore(path: path)
+        case .encrypted(let path): try StorePassphrase.file(path)
         case .keyring: name.keyring
         case .memory: MemoryTokenStore()
         }

@@ -94,10 +94,18 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
 
     /// The store of the session, as the sign-in has named it.
     var store: any TokenStore {
+        get throws { try choice?.store(.profile(self)) ?? StateFolder().store(.profile(self)) }
+    }
+
+    /// The store of the session, to list it: an encrypted file without its passphrase is an error only when it is read.
+    var listedStore: any TokenStore {
         get throws {
-            let folder = try StateFolder()
-            let choice = try signIn.flatMap { SignInLine($0).value(of: "--store") }.map(StoreChoice.init(_:))
-            return choice?.store(.profile(self)) ?? folder.store(.profile(self))
+            guard case .encrypted(let path)? = try choice else { return try store }
+            return (try? StorePassphrase.file(path)) ?? FileTokenStore(path: path)
         }
+    }
+
+    private var choice: StoreChoice? {
+        get throws { try signIn.flatMap { SignInLine($0).value(of: "--store") }.map(StoreChoice.init(_:)) }
     }
 }

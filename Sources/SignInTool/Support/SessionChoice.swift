@@ -23,6 +23,7 @@ extension SessionOptions {
         let stores: [any TokenStore]
         switch store {
         case .file(let path): return FileTokenStore(path: path)
+        case .encrypted(let path): return try StorePassphrase.file(path)
         case .memory: return MemoryTokenStore()
         case .keyring:
             if let provider, let clientID { return SessionName.client(provider, clientID).keyring }

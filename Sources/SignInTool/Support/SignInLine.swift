@@ -73,6 +73,9 @@ struct SignInLine {
     }
 
     private static func absolute(store: String) -> String {
-        store.hasPrefix("file:") ? "file:" + absolute(String(store.dropFirst("file:".count))) : store
+        for prefix in ["file:", "encrypted:"] where store.hasPrefix(prefix) {
+            return prefix + absolute(String(store.dropFirst(prefix.count)))
+        }
+        return store
     }
 }

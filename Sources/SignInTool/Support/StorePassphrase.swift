@@ -1,0 +1,29 @@
+internal import AppAuth
+internal import Glibc
+
+/// The passphrase of encrypted session files: in the file that `SIGN_IN_PASSPHRASE_FILE` names, or in the systemd
+/// credential `sign-in-passphrase`.
+enum StorePassphrase {
+    /// Read once, since the file may be a pipe.
+    private static let key = Result { try SessionEncryptionKey(passphrase: SecretFile.read(source())) }
+
+    /// Returns the store of an encrypted file.
+    static func file(_ path: String) throws -> FileTokenStore {
+        FileTokenStore(path: path, encryptionKeys: [try key.get()])
+    }
+
+    private static func source() throws -> String {
+        func variable(_ name: String) -> String? {
+            getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        if let path = variable("SIGN_IN_PASSPHRASE_FILE") { return path }
+        if let folder = variable("CREDENTIALS_DIRECTORY"), access("\(folder)/sign-in-passphrase", F_OK) == 0 {
+            return "\(folder)/sign-in-passphrase"
+        }
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "an encrypted store needs a passphrase: set SIGN_IN_PASSPHRASE_FILE to the path of a file that contains it, or "
+                + "load the systemd credential sign-in-passphrase",
+            outcome: .notSent)
+    }
+}
