@@ -65,7 +65,7 @@ public struct PostgreSQLTokenStore: TokenStore {
     public func refreshLock() async throws -> RefreshLock {
         let position = try await RefreshQueues.queue(for: location).wait()
         let held = HeldLock(database, key: key, location: location)
-        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {
+        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }, wasLost: { held.wasLost }) {
             held.release()
             position.release()
         }

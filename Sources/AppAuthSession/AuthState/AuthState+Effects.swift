@@ -154,6 +154,9 @@ extension TokenStore {
                         case .load: .loaded(try await load())
                         case .update(let event, let known, let time):
                             try await update { stored in
+                                var known = known
+                                // The store may have noticed it just now.
+                                known.lockWasLost = TokenStoreCall.refreshLock?.wasLost ?? false
                                 // A sign-out does not use the session, so it may happen during a move.
                                 if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
                                 let decision = SessionRules.apply(

@@ -30,7 +30,10 @@ extension SessionRules {
             var decision = Decision(.fail(loss.error), known.record.end == nil ? .ended(end) : nil)
             // A revocation must not end another sign-in that has replaced the session.
             let mayEndOther = stored.map { $0.id != known.record.id && $0.mayShareGrant(with: known.record) } ?? false
-            if !mayEndOther { decision.orphan = event.response }
+            // Nor may it end the session itself, which the next holder of a lost lock may have moved to another store. RFC
+            // 7009 §2.1: the revocation of an access token may also end the grant.
+            let mayHaveMoved = known.lockWasLost && known.record.end == nil && stored?.id != known.record.id
+            if !mayEndOther, !mayHaveMoved { decision.orphan = event.response }
             return decision
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
