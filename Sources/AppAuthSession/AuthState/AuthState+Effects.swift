@@ -157,10 +157,10 @@ extension TokenStore {
                                 var known = known
                                 // The store may have noticed it just now.
                                 known.lockWasLost = TokenStoreCall.refreshLock?.wasLost ?? false
-                                // A sign-out does not use the session, so it may happen during a move.
-                                if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
-                                let decision = SessionRules.apply(
-                                    event, to: &stored, known: known, at: environment.now(), occurredAt: time)
+                                let decision =
+                                    try SessionRules.duringMove(event, stored, at: location)
+                                    ?? SessionRules.apply(
+                                        event, to: &stored, known: known, at: environment.now(), occurredAt: time)
                                 return .updated(decision, stored)
                             }
                         }

@@ -58,6 +58,23 @@ extension SessionRules {
         return decision
     }
 
+    /// Decides about an event if the stored session is being moved to or from another store.
+    ///
+    /// - Returns: The decision; nil if the session is not being moved, or for a sign-out, which does not use it.
+    /// - Throws: If the event would use the session.
+    package static func duringMove(
+        _ event: Event, _ stored: AuthStateRecord?, at location: String
+    ) throws(AuthError) -> Decision? {
+        if case .signedOut = event { return nil }
+        do { try stored?.refuseToMove(at: location) } catch {
+            // A refresh that is on its way has lost its lock to the mover. If it kept its result and the lock until the
+            // end of the move, and the mover has died, the move could not be continued.
+            guard event.attempt != nil else { throw error }
+            return Decision(.fail(error))
+        }
+        return nil
+    }
+
     fileprivate struct SessionLoss: Error {
         let reason: String
         let error: AuthError

@@ -42,7 +42,7 @@ package struct SessionMove {
         case loaded(Record?)
         case locked
         /// The result of ``Change/apply(to:)``.
-        case changed(Bool)
+        case changed(isEmpty: Bool)
     }
 
     /// The call whose result comes next.
@@ -117,8 +117,9 @@ package struct SessionMove {
         case (.settling(let record), .changed):
             step = .removing(record)
             return .change(.source, .removeSame(record), expectsSession: true)
-        case (.removing(let record), .changed(let isRemoved)):
-            if isRemoved { return .end(true) }
+        case (.removing(let record), .changed(let isEmpty)):
+            // If the locks were lost, another mover may have removed it.
+            if isEmpty { return .end(true) }
             // The session was signed out since step 3, or a new sign-in replaced it, which is to be moved next. In both
             // cases the moved session is over in the target, too.
             step = .ending
@@ -205,9 +206,8 @@ extension SessionMove {
 
         /// Applies the change.
         ///
-        /// - Returns: Whether the session in the store has changed.
+        /// - Returns: Whether the store has no session then.
         package func apply(to stored: inout Record?) throws(AuthError) -> Bool {
-            let before = stored
             switch self {
             case .arrive(let record, let source, let target):
                 // An opposite move that was interrupted before its last step may have left this session here.
@@ -226,7 +226,7 @@ extension SessionMove {
             case .remove(let id): if stored?.id == id { stored = nil }
             case .dropArriving(let source): if stored?.move == .arriving(from: source) { stored = nil }
             }
-            return stored != before
+            return stored == nil
         }
     }
 }
@@ -237,7 +237,7 @@ extension AuthStateRecord {
     fileprivate func isCopy(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 
     /// Throws if the session is being moved. What a sign-out has left of it is a session that has ended.
-    package func refuseToMove(at location: String) throws {
+    package func refuseToMove(at location: String) throws(AuthError) {
         switch move {
         case .leaving(let other), .arriving(let other): throw Self.moving(at: location, other)
         case .signedOut, nil: break

@@ -44,7 +44,7 @@ extension TokenStore {
                 let store = store(side)
                 effect = try move.next(
                     .changed(
-                        await TokenStoreCall.$refreshLock.withValue(locks[side]) {
+                        isEmpty: await TokenStoreCall.$refreshLock.withValue(locks[side]) {
                             try await store.convertingErrors(expectsSession: expectsSession) {
                                 try await store.update { try change.apply(to: &$0) }
                             }

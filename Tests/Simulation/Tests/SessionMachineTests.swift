@@ -40,8 +40,9 @@ struct SessionMachineTests {
                 return take(.storeReturned(.success(.loaded(stored))))
             }
             do {
-                if case .signedOut = event {} else { try stored?.refuseToMove(at: "here") }
-                let decision = SessionRules.apply(event, to: &stored, known: known, at: now, occurredAt: time)
+                let decision =
+                    try SessionRules.duringMove(event, stored, at: "here")
+                    ?? SessionRules.apply(event, to: &stored, known: known, at: now, occurredAt: time)
                 take(.storeReturned(.success(.updated(decision, stored))))
             } catch { take(.storeReturned(.failure(error))) }
         }
@@ -179,6 +180,24 @@ struct SessionMachineTests {
             bench.take(.begin(1, .signOut(reason: "signed out")))
             #expect(bench.call?.expectsSession == wasStored)
         }
+    }
+
+    /// The refresh has lost its lock to the mover. If the mover dies, the next one needs the lock.
+    @Test(arguments: [true, false])
+    func `a refresh whose session is being moved stores nothing, and releases the lock`(wasRejected: Bool) throws {
+        var bench = Bench(try record("old"))
+        try bench.send(1)
+        bench.respond(1, refreshToken: "refresh late")
+        bench.isRefusing = wasRejected
+        if wasRejected { try bench.respond() }
+        bench.isRefusing = false
+        bench.stored?.move = .leaving(to: "there")
+        let moving = bench.stored
+        if wasRejected { bench.take(.retry(try #require(bench.retries.last))) }
+        try bench.respond()
+        #expect(bench.stored == moving && bench.revoked.isEmpty)
+        #expect(code(bench.outcomes(of: 1).first) == .store)
+        #expect(bench.unlocked == [1])
     }
 
     @Test(arguments: [AuthStateRecord.Move.leaving(to: "there"), nil])
