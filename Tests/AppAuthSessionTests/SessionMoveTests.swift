@@ -98,6 +98,17 @@ struct SessionMoveTests {
         #expect(await target.load() == record)
     }
 
+    /// The opposite move has lost its locks, too, or its process has died.
+    @Test func `a session that another process has begun to move back stays in the target`() async throws {
+        let record = try record()
+        await source.put(record)
+        var copy = record
+        copy.move = .arriving(from: "target")
+        let interruption = Interruption(after: 3) { [source, copy] in await source.put(copy) }
+        #expect(await authError { try await move(interruption) }?.storeProblem == .moving)
+        #expect(await target.load() == record)
+    }
+
     @Test(arguments: 1...4)
     func `a moved session can be moved back after every failure`(step: Int) async throws {
         var record = try record()
@@ -220,7 +231,7 @@ struct SessionMoveTests {
                 #expect(try !expects(move.next(input)))
             }
             let inputs =
-                [.loaded(there)] + (isSignedOut ? [] : [.loaded(here), .changed(isEmpty: false)]) as [SessionMove.Input]
+                [.loaded(there)] + (isSignedOut ? [] : [.loaded(here), .changed(here)]) as [SessionMove.Input]
             for input in inputs { #expect(try expects(move.next(input))) }
         }
     }

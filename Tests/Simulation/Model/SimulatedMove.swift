@@ -68,7 +68,7 @@ extension Simulation {
             switch move.effect {
             case .load(let side, _): input = .loaded(try move.store(side).read(at: clock.time))
             case .lock: input = .locked
-            case .change(let side, let change, _): input = .changed(isEmpty: try self.change(move.store(side), change))
+            case .change(let side, let change, _): input = .changed(try self.change(move.store(side), change))
             case .end: return end(move, process)
             }
             move.effect = try move.move.next(input)
@@ -82,10 +82,12 @@ extension Simulation {
         process.move = nil
     }
 
-    private func change(_ store: SimulatedStore, _ change: SessionMove.Change) throws(AuthError) -> Bool {
+    private func change(
+        _ store: SimulatedStore, _ change: SessionMove.Change
+    ) throws(AuthError) -> AuthStateRecord? {
         let old = try store.read(at: clock.time)
         var changed = old
-        let isEmpty = try apply(change, &changed)
+        try apply(change, &changed)
         defer {
             if old != changed, store.record == changed {
                 checker.moves(old, changed, among: stores)
@@ -94,21 +96,18 @@ extension Simulation {
             }
         }
         try store.write(changed, at: clock.time)
-        return isEmpty
+        return changed
     }
 
     /// Applies the change, altered by the flaw.
-    private func apply(
-        _ change: SessionMove.Change, _ stored: inout AuthStateRecord?
-    ) throws(AuthError) -> Bool {
+    private func apply(_ change: SessionMove.Change, _ stored: inout AuthStateRecord?) throws(AuthError) {
         switch (flaw, change) {
         case (.movesNothing, .arrive): break
         case (.leavesWhatIsNew, .leave(_, let target)): stored?.move = .leaving(to: target)
         case (.movesWithoutMark, .arrive):
-            _ = try change.apply(to: &stored)
+            try change.apply(to: &stored)
             stored?.move = nil
-        default: return try change.apply(to: &stored)
+        default: try change.apply(to: &stored)
         }
-        return stored == nil
     }
 }
