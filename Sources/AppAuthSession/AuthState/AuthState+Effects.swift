@@ -78,7 +78,7 @@ extension AuthState {
             // Without the lock, another holder may be sending this refresh token, or may have used it up.
             let isHeld = locks[id]?.isHeld ?? false
             Task {
-                let result = isHeld ? await send(attempt) : .failure(lockWasLost)
+                let result = isHeld ? await sendRefresh(attempt) : .failure(lockWasLost)
                 take(.responded(id, result, jitter: .random(in: 0...1)))
             }
         case .verify(let id, let response):
