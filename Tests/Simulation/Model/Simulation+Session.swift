@@ -87,7 +87,7 @@ extension Simulation {
         }
         guard revoking else { return forget() }
         begin(.read(isUnattended: false), session, process) { [self] result in
-            if case .success(.read(isReplaced: false)) = result {
+            if case .success(.read(replacement: nil)) = result {
                 let record = session.machine.record
                 let tokens = [record.refreshToken, record.token(for: .session)?.value].compactMap(\.self)
                 if let token = record.refreshToken { server.revoke(token.reveal()) }
