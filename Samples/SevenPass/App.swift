@@ -99,7 +99,9 @@ struct App: Sendable {
         }
         let report = try await signOut.run(state)
         for revocation in report.revocations {
-            tell("The \(revocation.token) was \(revocation.error.map { "not revoked: \($0.message)" } ?? "revoked").")
+            tell(
+                "The \(revocation.tokenTypeHint) was \(revocation.error.map { "not revoked: \($0.message)" } ?? "revoked")."
+            )
         }
         tell("The browser's session \(report.endSessionError.map { "may last: \($0.message)" } ?? "has ended").")
         tell("Signed out.")

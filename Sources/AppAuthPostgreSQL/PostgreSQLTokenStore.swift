@@ -66,7 +66,7 @@ public struct PostgreSQLTokenStore: TokenStore {
     public func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: location).turn()
         let held = HeldLock(database, key: key, location: location)
-        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {
+        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }, wasLost: { held.wasLost }) {
             held.release()
             turn.end()
         }

@@ -13,6 +13,8 @@ struct LostLockTests {
     private struct Store: TokenStore {
         let base: TestStore
         let isHeld = LockedValue(true)
+        /// Whether another holder has had the lock.
+        let wasLost = LockedValue(false)
         /// The grants that the changes were made under.
         let grants = LockedValue<[Int?]>([])
         /// A session that another holder stores before this many further changes under the lock.
@@ -22,7 +24,10 @@ struct LostLockTests {
         func load() async throws -> AuthStateRecord? { try await base.load() }
         func refreshLock() async throws -> RefreshLock {
             let lock = try await base.refreshLock()
-            return RefreshLock(grant: 7, isHeld: { [isHeld] in isHeld.withLock { $0 } }) { lock.release() }
+            return RefreshLock(
+                grant: 7, isHeld: { [isHeld] in isHeld.withLock { $0 } },
+                wasLost: { [wasLost] in wasLost.withLock { $0 } }
+            ) { lock.release() }
         }
         func update<Result: Sendable>(
             _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
@@ -37,10 +42,13 @@ struct LostLockTests {
         }
     }
 
+    private static let bob = LocalProvider.User(name: "bob", password: "builder")
+
     /// Runs a test with a session whose token has expired, at a provider that accepts a used refresh token for an hour.
     private func withSession(_ test: (World, Store, AuthState) async throws -> Void) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.refreshTokenGracePeriod = 3600
+        configuration.users.append(Self.bob)
         try await World.run(configuration) { world in
             let store = Store(base: TestStore())
             let state = try await world.signIn(store: store)
@@ -85,6 +93,44 @@ struct LostLockTests {
             store.newer.withLock { $0 = (newer, 2) }
             #expect(try await state.freshAccessToken() == token)
             #expect(await store.base.record?.refreshToken == newer.refreshToken)
+        }
+    }
+
+    /// How a session ends while its refresh token is on its way.
+    enum End: CaseIterable {
+        case isMissing, isReplaced, hasEnded, isSignedOutHere
+
+        /// Whether the next holder of a lost lock may have moved the session to another store.
+        var mayBeMove: Bool { self == .isMissing || self == .isReplaced }
+    }
+
+    /// RFC 7009 §2.1: a revocation may end the grant of the session that was moved.
+    @Test(arguments: End.allCases, [true, false])
+    func `late tokens are revoked, unless the lock was lost and the session may have been moved`(
+        end: End, wasLost: Bool
+    ) async throws {
+        try await withSession { world, store, state in
+            let response = try await world.authorize(try await world.client(), as: Self.bob)
+            let other = try await AuthState.exchange(
+                response, store: MemoryTokenStore(), environment: world.environment
+            ).record
+            let hold = world.provider.hold(.token)
+            let caller = Task { await authError { try await state.freshAccessToken() } }
+            try await hold.arrived()
+            store.wasLost.withLock { $0 = wasLost }
+            switch end {
+            case .isMissing: await store.base.put(nil)
+            case .isReplaced: await store.base.put(other)
+            case .hasEnded:
+                var record = await state.record
+                record.end("the provider has ended it", at: world.clock.now)
+                await store.base.put(record)
+            case .isSignedOutHere: try await state.forget()
+            }
+            hold.release()
+            #expect(await caller.value?.code == (end == .isReplaced ? .sessionReplaced : .signInRequired))
+            await state.settle()
+            #expect(world.provider.count(.revocation) == (wasLost && end.mayBeMove ? 0 : 2))
         }
     }
 }

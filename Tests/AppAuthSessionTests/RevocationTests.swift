@@ -14,7 +14,7 @@ struct RevocationTests {
             let state = try await world.signIn()
             let record = await state.record
             let revocations = await state.revokeTokens()
-            #expect(revocations.map(\.token) == ["refresh_token", "access_token"])
+            #expect(revocations.map(\.tokenTypeHint) == ["refresh_token", "access_token"])
             #expect(revocations.allSatisfy { $0.error == nil })
             let sent = world.provider.log(.revocation)
             #expect(sent.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
@@ -42,7 +42,7 @@ struct RevocationTests {
             try await waitUntil { others.count == 2 }
             others.release()
             let revocations = await revoking
-            #expect(revocations.map(\.token) == ["refresh_token", "access_token", "access_token"])
+            #expect(revocations.map(\.tokenTypeHint) == ["refresh_token", "access_token", "access_token"])
             #expect(revocations.allSatisfy { $0.error == nil })
             let sent = world.provider.log(.revocation).compactMap { $0.form["token"] }
             let tokens = [record.refreshToken, record.accessToken?.value, other.value].compactMap { $0?.reveal() }
@@ -79,7 +79,7 @@ struct RevocationTests {
             let state = try await world.signIn()
             world.provider.fault(.unavailable(retryAfter: 1), at: .oauthMetadata, times: nil)
             let revocations = try await state.signOut()
-            #expect(revocations.map(\.token) == ["refresh_token", "access_token"])
+            #expect(revocations.map(\.tokenTypeHint) == ["refresh_token", "access_token"])
             #expect(revocations.allSatisfy { $0.error?.stage == .discovery })
             #expect(world.provider.count(.revocation) == 0)
             #expect(await !state.isAuthorized)

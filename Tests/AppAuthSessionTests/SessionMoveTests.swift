@@ -9,60 +9,6 @@ import Testing
 /// A session that moves from one store to another is only ever used from one of them, even after a crash.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionMoveTests {
-    /// Something that happens after so many changes of either store.
-    final class Interruption: Sendable {
-        private let left: LockedValue<Int>
-        private let action: @Sendable () async throws -> Void
-
-        init(after changes: Int, _ action: @escaping @Sendable () async throws -> Void) {
-            (left, self.action) = (LockedValue(changes), action)
-        }
-
-        func changed() async throws {
-            let isNow = left.withLock { left in
-                left -= 1
-                return left == 0
-            }
-            if isNow { try await action() }
-        }
-    }
-
-    /// A store that can be interrupted after a change, or before it.
-    struct InterruptedStore: TokenStore {
-        let base: MemoryTokenStore
-        let location: String
-        let interruption: Interruption
-        var isBefore = false
-
-        func load() async throws -> AuthStateRecord? { await base.load() }
-        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
-
-        func update<Result: Sendable>(
-            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-        ) async throws -> Result {
-            if isBefore { try await interruption.changed() }
-            let result = try await base.update(change)
-            if !isBefore { try await interruption.changed() }
-            return result
-        }
-    }
-
-    /// A store that records its location when its lock is requested.
-    private struct NotedStore: TokenStore {
-        let base: MemoryTokenStore
-        let location: String
-        let notes: LockedValue<[String]>
-
-        func load() async throws -> AuthStateRecord? { await base.load() }
-        func refreshLock() async throws -> RefreshLock {
-            notes.withLock { $0.append(location) }
-            return try await base.refreshLock()
-        }
-        func update<Result: Sendable>(
-            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-        ) async throws -> Result { try await base.update(change) }
-    }
-
     /// Two moves in opposite directions would wait for each other otherwise.
     @Test(arguments: [true, false])
     func `a move takes the two locks in the same order in both directions`(isForth: Bool) async throws {
@@ -76,24 +22,6 @@ struct SessionMoveTests {
         let (source, target) = isForth ? (one, two) : (two, one)
         #expect(try await source.moveSession(to: target))
         #expect(notes.withLock { $0 } == ["one", "two"])
-    }
-
-    /// A store whose session is refreshed by another process before each read.
-    struct ChangingStore: TokenStore {
-        let base: MemoryTokenStore
-        let location: String
-
-        func load() async throws -> AuthStateRecord? {
-            try await base.update { stored in
-                guard let record = stored else { return }
-                stored?.client = Client(id: record.client.id + "'", provider: record.client.provider)
-            }
-            return await base.load()
-        }
-        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
-        func update<Result: Sendable>(
-            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-        ) async throws -> Result { try await base.update(change) }
     }
 
     struct Failure: Error {}
@@ -158,6 +86,26 @@ struct SessionMoveTests {
         #expect(try await usable() == [["source"], ["source"], [], ["target"], ["target"]][done])
         #expect(try await move() == (done < 4))
         #expect(await source.load() == nil)
+        #expect(await target.load() == record)
+    }
+
+    /// A database can lose the locks of a move, so that another process takes its last step.
+    @Test func `a session whose move another process has completed stays in the target`() async throws {
+        let record = try record()
+        await source.put(record)
+        let hasMoved = try await move(Interruption(after: 3) { [source] in await source.put(nil) })
+        #expect(hasMoved)
+        #expect(await target.load() == record)
+    }
+
+    /// The opposite move has lost its locks, too, or its process has died.
+    @Test func `a session that another process has begun to move back stays in the target`() async throws {
+        let record = try record()
+        await source.put(record)
+        var copy = record
+        copy.move = .arriving(from: "target")
+        let interruption = Interruption(after: 3) { [source, copy] in await source.put(copy) }
+        #expect(await authError { try await move(interruption) }?.storeProblem == .moving)
         #expect(await target.load() == record)
     }
 
@@ -282,7 +230,8 @@ struct SessionMoveTests {
             for input in [.loaded(here), .loaded(there), .locked, .locked] as [SessionMove.Input] {
                 #expect(try !expects(move.next(input)))
             }
-            let inputs = [.loaded(there)] + (isSignedOut ? [] : [.loaded(here), .changed(true)]) as [SessionMove.Input]
+            let inputs =
+                [.loaded(there)] + (isSignedOut ? [] : [.loaded(here), .changed(here)]) as [SessionMove.Input]
             for input in inputs { #expect(try expects(move.next(input))) }
         }
     }

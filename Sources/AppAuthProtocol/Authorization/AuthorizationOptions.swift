@@ -141,15 +141,9 @@ extension AuthorizationRequest {
             for resource in resources { parameters.append("resource", resource) }
             parameters.append("response_mode", responseMode?.rawValue)
             parameters.append("id_token_hint", idTokenHint?.reveal())
-            for parameter in additionalParameters {
-                guard !Self.reservedParameters.contains(parameter.name) else {
-                    throw AuthError(
-                        .invalidConfiguration, .authorization,
-                        "the library sets the parameter '\(parameter.name)' itself",
-                        outcome: .notSent)
-                }
-                parameters.append(parameter.name, parameter.value)
-            }
+            try FormParameters.check(
+                additionalParameters.map(\.name), reserved: Self.reservedParameters, for: .authorization)
+            for parameter in additionalParameters { parameters.append(parameter.name, parameter.value) }
         }
     }
 }

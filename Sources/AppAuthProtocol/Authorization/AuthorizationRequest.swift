@@ -110,15 +110,10 @@ public struct AuthorizationRequest: Sendable {
     /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts
     /// `resource`.
     private static func requireEachOnce(_ parameters: FormParameters, _ endpoint: SecureURL) throws {
-        let existing = endpoint.query.flatMap { FormParameters(decoding: $0) } ?? FormParameters()
-        var seen: Set<String> = []
-        for item in existing.items + parameters.items where item.name != "resource" {
-            guard seen.insert(item.name).inserted else {
-                throw AuthError(
-                    .invalidConfiguration, .authorization, "the parameter '\(item.name)' is given twice",
-                    outcome: .notSent)
-            }
-        }
+        var all = endpoint.query.flatMap { FormParameters(decoding: $0) } ?? FormParameters()
+        for item in parameters.items { all.append(item.name, item.value) }
+        all.remove("resource")
+        try all.requireEachOnce(for: .authorization)
     }
 }
 

@@ -39,11 +39,8 @@ extension AuthorizationRequest {
     /// Reads the URI that the provider chose. The response must also have its lifetime in seconds (RFC 9126 §2.2). No
     /// message repeats the URI: a reader of the log could use it first.
     private static func requestURI(in response: TransportResponse) throws -> String {
-        let object = try ResponseObject(response) { message in
-            AuthError(
-                .invalidResponse, .authorization, "invalid response to the pushed authorization request: \(message)",
-                httpStatus: response.status.code)
-        }
+        let object = try ResponseObject(
+            accepted: response, as: "response to the pushed authorization request", stage: .authorization)
         _ = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
         let uri = try object.required("request_uri") { try object.text($0, atMost: 2048) }
         guard !uri.contains(" ") else {

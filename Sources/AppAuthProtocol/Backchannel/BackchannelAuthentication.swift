@@ -1,5 +1,4 @@
 public import FoundationEssentials
-internal import HTTPTypes
 
 /// The provider's response to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3). It now asks the user.
 public struct BackchannelAuthentication: Sendable {
@@ -19,11 +18,8 @@ public struct BackchannelAuthentication: Sendable {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._".utf8)
 
     init(_ response: TransportResponse, to request: BackchannelAuthenticationRequest, received: Timestamp) throws {
-        let object = try ResponseObject(response) { message in
-            AuthError(
-                .invalidResponse, .authorization, "invalid backchannel authentication response: \(message)",
-                httpStatus: HTTPResponse.Status.ok.code)
-        }
+        let object = try ResponseObject(
+            accepted: response, as: "backchannel authentication response", stage: .authorization)
         self.request = request
         // §7.3: REQUIRED, of letters, digits, '.', '-' and '_'.
         let id = try object.required("auth_req_id") { try object.text($0, atMost: 8192) }

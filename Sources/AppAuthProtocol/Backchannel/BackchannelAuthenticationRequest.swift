@@ -86,11 +86,10 @@ public struct BackchannelAuthenticationRequest: Sendable {
         guard options.requestedExpiry.map({ $0 > 0 }) ?? true else {
             throw Self.refusal("expected an expiry of at least a second, found \(options.requestedExpiry ?? 0)")
         }
-        if let name = options.additionalParameters.map(\.name).first(where: Self.reservedParameters.contains) {
-            throw Self.refusal("the library sets the parameter '\(name)' itself")
-        }
+        try FormParameters.check(
+            options.additionalParameters.map(\.name), reserved: Self.reservedParameters, for: .authorization)
         (self.client, self.hint, self.scope, self.options) = (client, hint, scope, options)
-        if let name = form.repeatedName { throw Self.refusal("the parameter '\(name)' is given twice") }
+        try form.requireEachOnce(for: .authorization)
     }
 
     /// Sends the request with the authentication of the token endpoint (§7.1), and checks the response strictly.

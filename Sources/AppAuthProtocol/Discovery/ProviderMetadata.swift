@@ -34,7 +34,7 @@ public struct ProviderMetadata: Sendable, Hashable {
         for alias in members[Self.aliases]?.object?.members ?? [] {
             _ = try url(alias.value, of: "\(Self.aliases).\(alias.name)")
         }
-        for name in Self.listNames where members[name] ?? .null != .null {
+        for name in Self.arrays where members[name] ?? .null != .null {
             guard members[name]?.strings != nil else {
                 throw Self.invalid("expected '\(name)' to be an array of strings, found \(members[name].foundStrings)")
             }
@@ -123,7 +123,8 @@ public struct ProviderMetadata: Sendable, Hashable {
 
     static let aliases = "mtls_endpoint_aliases"
 
-    private static let listNames = [
+    /// The members that must be arrays of strings.
+    private static let arrays = [
         "id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported",
         "token_endpoint_auth_methods_supported", "token_endpoint_auth_signing_alg_values_supported",
         "code_challenge_methods_supported", "scopes_supported",

@@ -3,22 +3,22 @@ internal import Logging
 
 /// The result of revoking a token.
 public struct TokenRevocation: Sendable {
-    /// `refresh_token` or `access_token` (RFC 7009 §2.1).
-    public let token: String
+    /// The type of the token, `refresh_token` or `access_token` (RFC 7009 §2.1, `token_type_hint`).
+    public let tokenTypeHint: String
     /// Why the token was not revoked; nil if the provider confirmed the revocation.
     public let error: AuthError?
 
-    package init(token: String, error: AuthError?) { (self.token, self.error) = (token, error) }
+    package init(tokenTypeHint: String, error: AuthError?) { (self.tokenTypeHint, self.error) = (tokenTypeHint, error) }
 }
 
 /// A token that can be revoked, with its type by RFC 7009 §2.1.
 package struct RevocableToken: Sendable {
-    package let name: String
+    package let typeHint: String
     package let value: Secret
 
-    fileprivate var isRefreshToken: Bool { name == "refresh_token" }
+    fileprivate var isRefreshToken: Bool { typeHint == "refresh_token" }
 
-    package init(name: String, value: Secret) { (self.name, self.value) = (name, value) }
+    package init(typeHint: String, value: Secret) { (self.typeHint, self.value) = (typeHint, value) }
 }
 
 /// Revokes a client's tokens (RFC 7009).
@@ -34,7 +34,7 @@ package struct RevocationEndpoint: Sendable {
         guard !tokens.isEmpty else { return [] }
         let url: SecureURL?
         do { url = try await revocationEndpoint() } catch {
-            return tokens.map { TokenRevocation(token: $0.name, error: Self.authError(error, .notSent)) }
+            return tokens.map { TokenRevocation(tokenTypeHint: $0.typeHint, error: Self.authError(error, .notSent)) }
         }
         guard let url else { return [] }
         // The refresh token first: most providers then end the access tokens too.
@@ -54,11 +54,11 @@ package struct RevocationEndpoint: Sendable {
     private func revoke(_ tokens: [RevocableToken], at url: SecureURL) async -> [TokenRevocation] {
         await withTaskGroup { group in
             for (index, token) in tokens.enumerated() {
-                group.addTask { (index, await revoke(token.value, token.name, url)) }
+                group.addTask { (index, await revoke(token.value, token.typeHint, url)) }
             }
             var errors = [AuthError?](repeating: nil, count: tokens.count)
             for await (index, error) in group { errors[index] = error }
-            return zip(tokens, errors).map { TokenRevocation(token: $0.name, error: $1) }
+            return zip(tokens, errors).map { TokenRevocation(tokenTypeHint: $0.typeHint, error: $1) }
         }
     }
 

@@ -11,6 +11,18 @@ package struct ResponseObject {
     /// The end of the year 9999.
     static let latestTime = 253_402_300_799.0
 
+    /// Reads the response to a POST that the server has accepted. Its errors say that the server may have acted on the
+    /// request.
+    ///
+    /// - Parameter name: What the response is, for messages: `token response`.
+    init(accepted response: TransportResponse, as name: String, stage: AuthError.Stage) throws {
+        try self.init(response) { message in
+            AuthError(
+                .invalidResponse, stage, "invalid \(name): \(message)", outcome: .perhapsProcessed,
+                httpStatus: response.status.code)
+        }
+    }
+
     /// - Parameters:
     ///   - response: A response of type application/json.
     ///   - refuse: Creates the error from a message.

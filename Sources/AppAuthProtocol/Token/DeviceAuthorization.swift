@@ -1,5 +1,4 @@
 public import FoundationEssentials
-internal import HTTPTypes
 
 /// The provider's response to a ``DeviceAuthorizationRequest`` (RFC 8628 §3.2): a code for the user and where to enter
 /// it.
@@ -30,11 +29,8 @@ public struct DeviceAuthorization: Sendable {
     private static let longestDeviceCode = 8192
 
     package init(_ response: TransportResponse, to request: DeviceAuthorizationRequest, received: Timestamp) throws {
-        let object = try ResponseObject(response) { message in
-            AuthError(
-                .invalidResponse, .authorization, "invalid device authorization response: \(message)",
-                httpStatus: HTTPResponse.Status.ok.code)
-        }
+        let object = try ResponseObject(
+            accepted: response, as: "device authorization response", stage: .authorization)
         self.request = request
         deviceCode = Secret(try Self.code("device_code", in: object, atMost: Self.longestDeviceCode))
         // RFC 8628 §6.1: users read and type it.

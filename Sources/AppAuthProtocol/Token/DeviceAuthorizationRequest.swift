@@ -35,19 +35,19 @@ public struct DeviceAuthorizationRequest: Sendable {
     ) throws {
         endpoint = try client.require(.deviceAuthorization)
         // RFC 6749 §2.2, §3.3.
-        guard !client.id.isEmpty else { throw Self.refusal("expected a client id, found an empty one") }
+        guard !client.id.isEmpty else {
+            throw AuthError(
+                .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
+        }
         try scope.check(for: .authorization)
         (self.client, self.scope) = (client, scope)
         var form = FormParameters()
         form.append("scope", scope.spaceDelimited)
-        for parameter in additionalParameters {
-            guard !Self.reservedParameters.contains(parameter.name) else {
-                throw Self.refusal("the library sets the parameter '\(parameter.name)' itself")
-            }
-            form.append(parameter.name, parameter.value)
-        }
+        try FormParameters.check(
+            additionalParameters.map(\.name), reserved: Self.reservedParameters, for: .authorization)
+        for parameter in additionalParameters { form.append(parameter.name, parameter.value) }
         // RFC 8628 §3.1: parameters MUST NOT be included more than once.
-        if let name = form.repeatedName { throw Self.refusal("the parameter '\(name)' is given twice") }
+        try form.requireEachOnce(for: .authorization)
         self.form = form
     }
 
@@ -65,9 +65,5 @@ public struct DeviceAuthorizationRequest: Sendable {
             throw response.oauthError(from: endpoint, stage: .authorization)
         }
         return try DeviceAuthorization(response, to: self, received: environment.now())
-    }
-
-    private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
     }
 }

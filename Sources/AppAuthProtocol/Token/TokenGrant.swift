@@ -22,9 +22,7 @@ public struct TokenGrant: Sendable, Hashable {
     public init(
         _ type: GrantType, scope: [Scope] = [], resources: [String] = [], parameters: [String: Secret] = [:]
     ) throws {
-        if let name = parameters.keys.sorted().first(where: Self.reservedParameters.contains) {
-            throw Self.refusal("the library sets the parameter '\(name)' itself")
-        }
+        try FormParameters.check(parameters.keys.sorted(), reserved: Self.reservedParameters, for: .token)
         try scope.check(for: .token)
         (self.type, self.scope, self.resources, self.parameters) = (type, scope, resources, parameters)
     }
@@ -47,8 +45,4 @@ public struct TokenGrant: Sendable, Hashable {
     /// Whether the grant can be used repeatedly, so that a session can renew itself with it. A single-use proof of a
     /// user does not belong in a store.
     package var isRepeatable: Bool { type == .clientCredentials }
-
-    private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .token, message, outcome: .notSent)
-    }
 }

@@ -23,11 +23,7 @@ public struct TokenParameters: Sendable, Hashable {
 
     /// Returns the parameters for the token endpoint.
     func form() throws -> [(name: String, value: String?)] {
-        if let name = others.keys.sorted().first(where: Self.reserved.contains) {
-            throw AuthError(
-                .invalidConfiguration, .refresh, "the library sets the parameter '\(name)' itself",
-                outcome: .notSent)
-        }
+        try FormParameters.check(others.keys.sorted(), reserved: Self.reserved, for: .refresh)
         try scope?.check(for: .refresh)
         return [("scope", scope?.spaceDelimited)] + resources.map { ("resource", $0) }
             + others.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }

@@ -78,7 +78,7 @@ extension AuthState {
             // Without the lock, another holder may be sending this refresh token, or may have used it up.
             let isHeld = locks[id]?.isHeld ?? false
             Task {
-                let result = isHeld ? await send(attempt) : .failure(lockWasLost)
+                let result = isHeld ? await sendRefresh(attempt) : .failure(lockWasLost)
                 take(.responded(id, result, jitter: .random(in: 0...1)))
             }
         case .verify(let id, let response):
@@ -154,10 +154,13 @@ extension TokenStore {
                         case .load: .loaded(try await load())
                         case .update(let event, let known, let time):
                             try await update { stored in
-                                // A sign-out does not use the session, so it may happen during a move.
-                                if case .signedOut = event {} else { try stored?.refuseToMove(at: location) }
-                                let decision = SessionRules.apply(
-                                    event, to: &stored, known: known, at: environment.now(), occurredAt: time)
+                                var known = known
+                                // The store may have noticed it just now.
+                                known.lockWasLost = TokenStoreCall.refreshLock?.wasLost ?? false
+                                let decision =
+                                    try SessionRules.duringMove(event, stored, at: location)
+                                    ?? SessionRules.apply(
+                                        event, to: &stored, known: known, at: environment.now(), occurredAt: time)
                                 return .updated(decision, stored)
                             }
                         }

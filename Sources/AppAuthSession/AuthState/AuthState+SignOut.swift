@@ -62,7 +62,7 @@ extension AuthState {
     package func revokeTokens() async -> [TokenRevocation] {
         // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
         // session, revoke nothing: several providers then end all grants of the client, including the new one.
-        if case .read(isReplaced: true) = try? await perform(.read(isUnattended: false)) { return [] }
+        if case .read(replacement: _?) = try? await perform(.read(isUnattended: false)) { return [] }
         let tokens = record.revocable
         take(.revoked(tokens.map(\.value)))
         return await revoke(tokens)
@@ -113,11 +113,9 @@ extension AuthState {
             hasEnded = true
         }
         // Or the message may name a later sign-in of the same user, which a refresh would go on with.
-        if case .read(isReplaced: true)? = read, let stored = try await store.load(), stored.succeeds(known),
-            stored.end == nil, let idToken = stored.idToken, isNamed(idToken)
-        {
-            try stored.refuseToMove(at: store.location)
-            try await AuthState(record: stored, store: store, environment: environment, wasStored: true)
+        if case .read(let later?)? = read, later.succeeds(known), let idToken = later.idToken, isNamed(idToken) {
+            try later.refuseToMove(at: store.location)
+            try await AuthState(record: later, store: store, environment: environment, wasStored: true)
                 .forget(because: reason)
             hasEnded = true
         }

@@ -4,7 +4,7 @@ internal import Logging
 /// The sending of a refresh, and the verification of its response.
 extension AuthState {
     /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
-    func send(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
+    func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: refreshing the access token")
         let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
         do { return .success(try await endpoint.send(.renew(attempt), stage: .refresh)) } catch {

@@ -68,7 +68,7 @@ extension SessionMachine {
                 try adoptForChange(result.get())
                 finish(id, .success(.done), keepsLock: true)
             } catch { finish(id, .failure(error)) }
-        case .read: finish(id, result.map { .read(isReplaced: adoptSame($0)) })
+        case .read: finish(id, result.map { .read(replacement: adoptSame($0)) })
         case .signOut, .save: break
         }
     }

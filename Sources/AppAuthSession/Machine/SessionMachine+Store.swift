@@ -75,13 +75,13 @@ extension SessionMachine {
     /// Adopts this session as another process has stored it, unless something here is newer. If another process has
     /// removed the session or replaced it by another user's, reports its end.
     ///
-    /// - Returns: Whether the store has another session instead.
-    mutating func adoptSame(_ stored: AuthStateRecord?) -> Bool {
+    /// - Returns: The session that the store has instead, if it has another.
+    mutating func adoptSame(_ stored: AuthStateRecord?) -> AuthStateRecord? {
         if let stored, stored.id == record.id {
             let token = record.accessToken
             if unsaved == nil, !hasRejectedToken(beside: stored) { adopt(stored) }
             if record.accessToken != token, isAuthorized { publish(.renewed(record)) }
-            return false
+            return nil
         }
         // A refresh goes on with a later sign-in of the same user.
         if case .stored = situation, isAuthorized, !(stored?.succeeds(record) ?? false) {
@@ -89,7 +89,7 @@ extension SessionMachine {
             situation = .missing
             publish(.ended(AuthStateRecord.End(reason: reason, date: now.wall)))
         }
-        return stored != nil
+        return stored
     }
 
     /// Whether memory has an access token that the store has rejected: the store has its refresh token, and an older access

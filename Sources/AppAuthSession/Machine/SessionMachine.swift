@@ -110,8 +110,8 @@ package struct SessionMachine {
     package enum Outcome: Sendable {
         case token(AccessToken)
         case done
-        /// Whether the store has another session instead of this one.
-        case read(isReplaced: Bool)
+        /// The session that the store has instead of this one, if it has another.
+        case read(replacement: AuthStateRecord?)
     }
 
     package struct StoreCall: Sendable {

@@ -30,7 +30,10 @@ extension SessionRules {
             var decision = Decision(.fail(loss.error), known.record.end == nil ? .ended(end) : nil)
             // A revocation must not end another sign-in that has replaced the session.
             let mayEndOther = stored.map { $0.id != known.record.id && $0.mayShareGrant(with: known.record) } ?? false
-            if !mayEndOther { decision.orphan = event.response }
+            // Nor may it end the session itself, which the next holder of a lost lock may have moved to another store. RFC
+            // 7009 §2.1: the revocation of an access token may also end the grant.
+            let mayHaveMoved = known.lockWasLost && known.record.end == nil && stored?.id != known.record.id
+            if !mayEndOther, !mayHaveMoved { decision.orphan = event.response }
             return decision
         }
         // The same user has signed in again meanwhile. The fate of the earlier session's tokens no longer matters.
@@ -53,6 +56,23 @@ extension SessionRules {
         }
         stored = record
         return decision
+    }
+
+    /// Decides about an event if the stored session is being moved to or from another store.
+    ///
+    /// - Returns: The decision; nil if the session is not being moved, or for a sign-out, which does not use it.
+    /// - Throws: If the event would use the session.
+    package static func duringMove(
+        _ event: Event, _ stored: AuthStateRecord?, at location: String
+    ) throws(AuthError) -> Decision? {
+        if case .signedOut = event { return nil }
+        do { try stored?.refuseToMove(at: location) } catch {
+            // A refresh that is on its way has lost its lock to the mover. If it kept its result and the lock until the
+            // end of the move, and the mover has died, the move could not be continued.
+            guard event.attempt != nil else { throw error }
+            return Decision(.fail(error))
+        }
+        return nil
     }
 
     fileprivate struct SessionLoss: Error {

@@ -103,6 +103,8 @@ package enum SessionRules {
         package let record: AuthStateRecord
         /// Whether the session was in the store. If so, its absence means that it was removed.
         package let wasStored: Bool
+        /// Whether another holder may have had the refresh lock since this process acquired it.
+        package var lockWasLost = false
 
         package init(record: AuthStateRecord, wasStored: Bool) { (self.record, self.wasStored) = (record, wasStored) }
     }

@@ -357,8 +357,8 @@ extension AuthError {
 extension RevocableToken {
     /// Returns a refresh token and access tokens.
     static func tokens(_ refreshToken: Secret?, _ accessTokens: [Secret]) -> [RevocableToken] {
-        (refreshToken.map { [RevocableToken(name: "refresh_token", value: $0)] } ?? [])
-            + accessTokens.map { RevocableToken(name: "access_token", value: $0) }
+        (refreshToken.map { [RevocableToken(typeHint: "refresh_token", value: $0)] } ?? [])
+            + accessTokens.map { RevocableToken(typeHint: "access_token", value: $0) }
     }
 }
 

@@ -20,9 +20,7 @@ extension AuthState {
         of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
         observe: (PollingProgress) -> Void = { _ in }, confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
-        try await awaitApproval(
-            .deviceCode(authorization.deviceCode), of: authorization.request.client, authorization.request.scope,
-            every: authorization.interval, within: authorization.term, store, environment, observe, confirm: confirm)
+        try await awaitApproval(of: PollingGrant(authorization), store, environment, observe, confirm)
     }
 
     /// Waits until the user has approved the sign-in on their own device, verifies the ID token and stores the session.
@@ -42,66 +40,29 @@ extension AuthState {
         of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
         observe: (PollingProgress) -> Void = { _ in }
     ) async throws -> AuthState {
-        let request = authentication.request
-        var expected = IDTokenVerifier.Expectations()
-        expected.acrValues = request.options.acrValues
-        return try await awaitApproval(
-            .ciba(authentication.authReqID), of: request.client, request.scope, expected,
-            every: authentication.interval, within: authentication.term, store, environment, observe,
-            check: { idToken in try idToken?.check(against: authentication) })
+        try await awaitApproval(of: PollingGrant(authentication), store, environment, observe) { _ in }
     }
 
     /// Polls the token endpoint, and begins a session with the tokens.
-    ///
-    /// - Parameters:
-    ///   - expected: The values for the ID token. No nonce was sent, so an ID token that has one is not for this
-    ///     sign-in.
-    ///   - check: Checks what the flow adds to the verification of the ID token.
     private static func awaitApproval(
-        _ poll: TokenRequest, of client: Client, _ scope: [Scope],
-        _ expected: IDTokenVerifier.Expectations = IDTokenVerifier.Expectations(),
-        every interval: Duration, within term: Term, _ store: any TokenStore, _ environment: Environment,
-        _ observe: (PollingProgress) -> Void, confirm: (AuthState) async throws -> Void = { _ in },
-        check: (IDToken?) throws -> Void = { _ in }
+        of grant: PollingGrant, _ store: any TokenStore, _ environment: Environment,
+        _ observe: (PollingProgress) -> Void, _ confirm: (AuthState) async throws -> Void
     ) async throws -> AuthState {
+        let client = grant.client
         let proof = try DPoP(for: client)
         let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,
-            requested: { try await endpoint.poll(poll, every: interval, within: term, observe: observe) }
+            requested: {
+                try await endpoint.poll(grant.request, every: grant.interval, within: grant.term, observe: observe)
+            }
         ) { tokens in
             let verifier = JWTVerifier(client: client, environment: environment)
-            let idToken = try await verifier.idToken(of: tokens, scope: scope, expected)
-            try check(idToken)
-            var record = try AuthStateRecord(client: client, scope: scope, proof: proof)
+            let idToken = try await verifier.idToken(of: tokens, scope: grant.scope, grant.expected)
+            try grant.check(idToken)
+            var record = try AuthStateRecord(client: client, scope: grant.scope, proof: proof)
             record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)
             return record
         }
-    }
-}
-
-extension IDToken {
-    /// Checks what this flow adds to the verification.
-    fileprivate func check(against authentication: BackchannelAuthentication) throws {
-        func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidIDToken, .idToken, "invalid ID token: \(message)")
-        }
-        // CIBA Core §10.3.1: if the ID token has the claim, it must be the one of this authentication.
-        if let id = claims["urn:openid:params:jwt:claim:auth_req_id"],
-            id.string.map(Secret.init) != authentication.authReqID
-        {
-            throw refusal("expected the 'auth_req_id' of this authentication, found another")
-        }
-        // §7.1: the ID token must be about the user in the hint.
-        if case .idToken(let hint) = authentication.request.hint, !subject.isExactly(hint.subject) {
-            throw refusal("expected the 'sub' of the ID token that was sent as a hint, found another")
-        }
-    }
-}
-
-extension TokenRequest {
-    /// Creates the token request of CIBA Core §10.1.
-    fileprivate static func ciba(_ authReqID: Secret) -> TokenRequest {
-        TokenRequest(.ciba, [("auth_req_id", authReqID.reveal())])
     }
 }

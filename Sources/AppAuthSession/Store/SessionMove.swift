@@ -41,8 +41,8 @@ package struct SessionMove {
     package enum Input: Sendable {
         case loaded(Record?)
         case locked
-        /// The result of ``Change/apply(to:)``.
-        case changed(Bool)
+        /// The session in the store after the change.
+        case changed(Record?)
     }
 
     /// The call whose result comes next.
@@ -64,7 +64,7 @@ package struct SessionMove {
         case droppingCopy
         /// Steps 1 to 4 of the table.
         case arriving(Record), leaving, settling(Record), removing(Record)
-        /// Ends the moved session, because it was signed out meanwhile.
+        /// Ends the moved session, because a new sign-in has replaced it in the source.
         case ending
     }
 
@@ -117,10 +117,12 @@ package struct SessionMove {
         case (.settling(let record), .changed):
             step = .removing(record)
             return .change(.source, .removeSame(record), expectsSession: true)
-        case (.removing(let record), .changed(let isRemoved)):
-            if isRemoved { return .end(true) }
-            // The session was signed out since step 3, or a new sign-in replaced it, which is to be moved next. In both
-            // cases the moved session is over in the target, too.
+        case (.removing(let record), .changed(let rest)):
+            // If the locks were lost, another mover may have removed it.
+            guard let rest else { return .end(true) }
+            // It was signed out since step 3. Or the locks were lost, and an opposite move has begun.
+            guard rest.id != record.id else { return try move(rest) }
+            // A new sign-in has replaced it, which is to be moved next. The moved session is over in the target, too.
             step = .ending
             return .change(.target, .remove(id: record.id))
         case (.removingSignedOut(_, _, copyIsRemoved: true), .changed), (.leaving, .changed), (.ending, .changed):
@@ -203,11 +205,7 @@ extension SessionMove {
         case remove(id: String)
         case dropArriving(from: String)
 
-        /// Applies the change.
-        ///
-        /// - Returns: Whether the session in the store has changed.
-        package func apply(to stored: inout Record?) throws(AuthError) -> Bool {
-            let before = stored
+        package func apply(to stored: inout Record?) throws(AuthError) {
             switch self {
             case .arrive(let record, let source, let target):
                 // An opposite move that was interrupted before its last step may have left this session here.
@@ -226,7 +224,6 @@ extension SessionMove {
             case .remove(let id): if stored?.id == id { stored = nil }
             case .dropArriving(let source): if stored?.move == .arriving(from: source) { stored = nil }
             }
-            return stored != before
         }
     }
 }
@@ -237,7 +234,7 @@ extension AuthStateRecord {
     fileprivate func isCopy(of other: AuthStateRecord?) -> Bool { id == other?.id && move == other?.move }
 
     /// Throws if the session is being moved. What a sign-out has left of it is a session that has ended.
-    package func refuseToMove(at location: String) throws {
+    package func refuseToMove(at location: String) throws(AuthError) {
         switch move {
         case .leaving(let other), .arriving(let other): throw Self.moving(at: location, other)
         case .signedOut, nil: break

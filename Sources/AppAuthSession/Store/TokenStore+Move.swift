@@ -46,7 +46,10 @@ extension TokenStore {
                     .changed(
                         await TokenStoreCall.$refreshLock.withValue(locks[side]) {
                             try await store.convertingErrors(expectsSession: expectsSession) {
-                                try await store.update { try change.apply(to: &$0) }
+                                try await store.update { stored in
+                                    try change.apply(to: &stored)
+                                    return stored
+                                }
                             }
                         }))
             case .end(let hasMoved): return hasMoved

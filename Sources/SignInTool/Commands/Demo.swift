@@ -87,7 +87,7 @@ struct Demo: Command {
         signOut.browser = browser
         signOut.observe = { event in if case .openingBrowser = event { story.wait("Waiting for the browser") } }
         let report = try await signOut.run(state)
-        let revoked = report.revocations.filter { $0.error == nil }.map(\.token)
+        let revoked = report.revocations.filter { $0.error == nil }.map(\.tokenTypeHint)
         story.tell(
             "Signed out: \(revoked.joined(separator: " and ")) revoked, \(report.sessionEnded ? "the session in the browser ended" : "the session in the browser not ended"), nothing left behind."
         )

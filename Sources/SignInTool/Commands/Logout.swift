@@ -97,9 +97,9 @@ struct Logout: Command {
             if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
         }
         // A session can have several access tokens. Each kind is named once, if all of its tokens are revoked.
-        let kept = Set(report.revocations.filter { $0.error != nil }.map(\.token))
+        let kept = Set(report.revocations.filter { $0.error != nil }.map(\.tokenTypeHint))
         let revoked = ["refresh_token", "access_token"].filter { kind in
-            !kept.contains(kind) && report.revocations.contains { $0.token == kind }
+            !kept.contains(kind) && report.revocations.contains { $0.tokenTypeHint == kind }
         }.map(JSON.string)
         if let error = report.endSessionError {
             console.note("the provider did not confirm the sign-out: \(error.message)")
@@ -141,7 +141,7 @@ struct Logout: Command {
                 // Reported before the wait for the browser, which the user may interrupt.
                 for revocation in revocations {
                     guard let error = revocation.error else { continue }
-                    console.note("the \(revocation.token) was not revoked: \(error.message)")
+                    console.note("the \(revocation.tokenTypeHint) was not revoked: \(error.message)")
                 }
                 Self.sayWhatStaysValid(record, revocations, console)
             }
@@ -162,7 +162,7 @@ struct Logout: Command {
     ) {
         // The session's own access token is the first.
         func isRevoked(_ name: String) -> Bool {
-            revocations.first { $0.token == name }.map { $0.error == nil } ?? false
+            revocations.first { $0.tokenTypeHint == name }.map { $0.error == nil } ?? false
         }
         if record.hasRefreshToken, !isRevoked("refresh_token") {
             console.note("the refresh token stays valid until it expires at the provider, since it was not revoked")

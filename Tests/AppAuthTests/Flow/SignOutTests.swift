@@ -13,7 +13,7 @@ struct SignOutTests {
             var signOut = SignOut(appName: "Test")
             signOut.endsBrowserSession = false
             let report = try #require(try await signOut.run(store: store, environment: world.environment))
-            #expect(report.revocations.map(\.token) == ["refresh_token", "access_token"])
+            #expect(report.revocations.map(\.tokenTypeHint) == ["refresh_token", "access_token"])
             #expect(report.revocations.allSatisfy { $0.error == nil })
             #expect(await store.load() == nil)
             let again = try await signOut.run(store: store, environment: world.environment)

@@ -10,14 +10,17 @@ enum Flaw: String, CaseIterable {
     case storesLate, leavesNoMark, believesRefusals
     /// A database without fencing, and a process that sends although it knows that it has lost the lock.
     case writesLate, sendsWithoutLock
+    /// A refresh that takes a session for signed out although it may have been moved while the lock was lost.
+    case revokesMoved
 
     /// Whether the flaw does harm only if the store loses locks.
-    var needsLostLocks: Bool { self == .writesLate || self == .sendsWithoutLock }
+    var needsLostLocks: Bool { [.writesLate, .sendsWithoutLock, .revokesMoved].contains(self) }
 
     /// The invariant that the flaw breaks and that the simulation has to find; nil if other protections make up for it.
     var breaks: Invariant? {
         switch self {
-        case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew, .storesLate: .sessionKept
+        case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew, .storesLate, .revokesMoved:
+            .sessionKept
         case .presentsFromMemory: .noReuse
         case .presentsWithoutLock, .writesLate, .sendsWithoutLock: .oneRequest
         case .refreshesAnyway: .oneRefresh

@@ -32,6 +32,8 @@ final class InvariantChecker {
         var count: Int
         var at: Timestamp
         var retryAfter: Int
+        /// Whether a success came later.
+        var isOver = false
 
         /// The pause in seconds, without jitter.
         var shortest: Double {
@@ -184,7 +186,9 @@ final class InvariantChecker {
         switch decision.action {
         case .handOut(let token): requireLife(of: token, at: now)
         case .fail(let error) where error.isHeldBack:
-            let failure = failures[id]
+            // The response to a holder that had lost its lock may end a pause. A caller without the lock may have read the
+            // store before that.
+            let failure = failures[id].flatMap { $0.isOver && event.isUnderLock ? nil : $0 }
             let longest = failure.map { max(Double($0.retryAfter), min(60, $0.shortest * 1.25)) } ?? 0
             let isInside = failure.map { $0.at.boot != now.boot || elapsed($0.at, now) < longest } ?? false
             require(isInside, .pauses, "a caller was held back, after \(failure?.count ?? 0) failures in a row")
@@ -208,13 +212,13 @@ final class InvariantChecker {
         where attempt.need.parameters != .session && error.code == .invalidGrant && !error.isTemporary: break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
         // The store accepted the tokens late.
-        case (.completed(_, _, .absent, _), .fail(let error)) where error.code == .store: failures[id] = nil
+        case (.completed(_, _, .absent, _), .fail(let error)) where error.code == .store: failures[id]?.isOver = true
         // The rejected parameters were one caller's. The session's own refresh succeeded.
         case (.completed(_, _, .absent, _), .fail(let error)) where error.message.contains("invalid_scope"):
-            failures[id] = nil
+            failures[id]?.isOver = true
         case (.completed(_, _, .unverifiable(let error), _), _), (.completed(_, _, .absent, _), .fail(let error)):
             fail(error, id, now)
-        case (.completed(_, _, .absent, _), _): failures[id] = nil
+        case (.completed(_, _, .absent, _), _): failures[id]?.isOver = true
         default: break
         }
     }
@@ -222,7 +226,8 @@ final class InvariantChecker {
     private func fail(_ error: AuthError, _ id: String, _ now: Timestamp) {
         // A server may ask for a longer pause, but gets five minutes at most.
         let retryAfter = min(error.retryAfter ?? 0, 300)
-        failures[id] = Failure(count: (failures[id]?.count ?? 0) + 1, at: now, retryAfter: retryAfter)
+        let count = failures[id].map { $0.isOver ? 0 : $0.count } ?? 0
+        failures[id] = Failure(count: count + 1, at: now, retryAfter: retryAfter)
     }
 
     private func elapsed(_ begin: Timestamp, _ end: Timestamp) -> Double { (end.sinceBoot - begin.sinceBoot).seconds }
@@ -240,7 +245,7 @@ final class InvariantChecker {
             !superseded.contains(attempt.refreshToken?.reveal() ?? ""), .noReuse,
             "\(attempt.refreshToken?.reveal() ?? "nothing") is presented, and the store has its successor")
         require(others == 0, .oneRequest, "another request is on its way")
-        if let failure = failures[id], failure.at.boot == now.boot {
+        if let failure = failures[id], !failure.isOver, failure.at.boot == now.boot {
             require(
                 elapsed(failure.at, now) >= failure.shortest, .pauses,
                 "sent \(elapsed(failure.at, now)) s after failure \(failure.count), expected \(failure.shortest) s")
@@ -278,6 +283,16 @@ final class InvariantChecker {
     func requireLife(of token: AccessToken, at now: Timestamp) {
         guard let age = age(of: token, at: now), let lifetime = token.lifetime?.seconds else { return }
         require(age < lifetime, .noDeadToken, "\(token.value.reveal()) is \(age) s old and lives \(lifetime) s")
+    }
+}
+
+extension SessionRules.Event {
+    /// Whether the store was read under the refresh lock.
+    fileprivate var isUnderLock: Bool {
+        switch self {
+        case .tokenNeeded(_, .unlocked), .tokenNeeded(_, .waiting): false
+        default: true
+        }
     }
 }
 

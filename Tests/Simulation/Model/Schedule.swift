@@ -161,8 +161,6 @@ struct ScheduleGenerator {
                 case 4: .move(process, isBack: true)
                 default: .move(process, isBack: false)
                 }
-            // A refresh that has lost its lock to a move takes the session for removed, and revokes its tokens.
-            if setting.losesLocks, case .move = step { continue }
             let location = Int.random(in: 2...steps.count, using: &extra)
             steps.insert(step, at: location)
             // Sometimes a mover dies during the move.

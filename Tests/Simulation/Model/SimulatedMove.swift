@@ -9,7 +9,10 @@ final class SimulatedMove {
     let end: Int
     fileprivate var move: SessionMove
     fileprivate(set) var effect: SessionMove.Effect
-    fileprivate var locks: [SimulatedStore.Lock] = []
+    /// When the next call gives up.
+    fileprivate var callEnd = 0
+    /// The locks, by the numbers of their stores.
+    fileprivate var locks: [Int: SimulatedStore.Lock] = [:]
 
     init(from source: SimulatedStore, to target: SimulatedStore, until end: Int) {
         (self.source, self.target, self.end) = (source, target, end)
@@ -24,8 +27,17 @@ final class SimulatedMove {
         }
     }
 
-    /// The store whose lock the move needs next.
-    var awaited: SimulatedStore? { if case .lock(let side) = effect { store(side) } else { nil } }
+    /// The store whose lock the move needs for its next call, and when it stops waiting for it. If a lock was lost, a
+    /// database makes a change only under a new one.
+    var awaited: (store: SimulatedStore, end: Int)? {
+        switch effect {
+        case .lock(let side): return (store(side), end)
+        case .change(let side, _, _):
+            let store = store(side)
+            return locks[store.number].map(store.isLatest) ?? true ? nil : (store, callEnd)
+        case .load, .end: return nil
+        }
+    }
 }
 
 extension Simulation {
@@ -41,38 +53,41 @@ extension Simulation {
     }
 
     func canGo(_ move: SimulatedMove) -> Bool {
-        move.awaited.map { $0.holder == nil || clock.time >= move.end } ?? true
+        move.awaited.map { $0.store.holder == nil || clock.time >= $0.end } ?? true
     }
 
     /// Makes the call and takes its result.
     func go(_ move: SimulatedMove, in process: SimulatedProcess) {
+        if let store = move.awaited?.store {
+            // The move has waited too long.
+            guard store.holder == nil else { return end(move, process) }
+            move.locks[store.number] = store.lock(for: process.number)
+        }
         do {
             let input: SessionMove.Input
             switch move.effect {
             case .load(let side, _): input = .loaded(try move.store(side).read(at: clock.time))
-            case .lock(let side):
-                let store = move.store(side)
-                // The move has waited too long.
-                guard store.holder == nil else { return end(move, process) }
-                move.locks.append(store.lock(for: process.number))
-                input = .locked
+            case .lock: input = .locked
             case .change(let side, let change, _): input = .changed(try self.change(move.store(side), change))
             case .end: return end(move, process)
             }
             move.effect = try move.move.next(input)
+            move.callEnd = clock.time + SimulatedStore.callTimeout
             if case .end = move.effect { end(move, process) }
         } catch { end(move, process) }
     }
 
     private func end(_ move: SimulatedMove, _ process: SimulatedProcess) {
-        for store in [move.source, move.target] { for lock in move.locks { store.release(lock) } }
+        for store in [move.source, move.target] { store.release(move.locks[store.number]) }
         process.move = nil
     }
 
-    private func change(_ store: SimulatedStore, _ change: SessionMove.Change) throws(AuthError) -> Bool {
+    private func change(
+        _ store: SimulatedStore, _ change: SessionMove.Change
+    ) throws(AuthError) -> AuthStateRecord? {
         let old = try store.read(at: clock.time)
         var changed = old
-        let isDone = try apply(change, &changed)
+        try apply(change, &changed)
         defer {
             if old != changed, store.record == changed {
                 checker.moves(old, changed, among: stores)
@@ -81,20 +96,18 @@ extension Simulation {
             }
         }
         try store.write(changed, at: clock.time)
-        return isDone
+        return changed
     }
 
     /// Applies the change, altered by the flaw.
-    private func apply(
-        _ change: SessionMove.Change, _ stored: inout AuthStateRecord?
-    ) throws(AuthError) -> Bool {
-        if flaw == .movesNothing, case .arrive = change { return true }
-        if flaw == .leavesWhatIsNew, case .leave(_, let target) = change {
-            stored?.move = .leaving(to: target)
-            return true
+    private func apply(_ change: SessionMove.Change, _ stored: inout AuthStateRecord?) throws(AuthError) {
+        switch (flaw, change) {
+        case (.movesNothing, .arrive): break
+        case (.leavesWhatIsNew, .leave(_, let target)): stored?.move = .leaving(to: target)
+        case (.movesWithoutMark, .arrive):
+            try change.apply(to: &stored)
+            stored?.move = nil
+        default: try change.apply(to: &stored)
         }
-        let isDone = try change.apply(to: &stored)
-        if flaw == .movesWithoutMark, case .arrive = change { stored?.move = nil }
-        return isDone
     }
 }

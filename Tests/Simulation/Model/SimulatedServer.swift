@@ -47,7 +47,8 @@ final class SimulatedServer {
 
         let number: Int
         fileprivate(set) var current: String
-        fileprivate var used: [String: (at: Int, successor: String, lock: SimulatedStore.Lock?)] = [:]
+        /// The used tokens, each with the locks under which it was sent.
+        fileprivate var used: [String: (at: Int, successor: String, locks: [SimulatedStore.Lock])] = [:]
         fileprivate var count = 0
         fileprivate(set) var end: End?
 
@@ -90,7 +91,7 @@ final class SimulatedServer {
         if let use {
             guard let grace = manner.grace, now - use.at <= grace, use.successor == grant.current else {
                 // A holder that has lost its lock cannot tell the next one what it has sent until it has stored it.
-                let isUnknown = (use.lock?.isExcused ?? false) && fates[use.successor] != .stored
+                let isUnknown = use.locks.contains(where: \.isExcused) && fates[use.successor] != .stored
                 let isLate = isUnknown || request.lock?.isExcused ?? false
                 grant.end = .reuse(
                     excused: request.isAbandoned || request.isDuplicated || isLate || fates[use.successor] == .lost)
@@ -104,9 +105,10 @@ final class SimulatedServer {
         // In the grace period, the response to a used token has its existing successor.
         if use == nil {
             let successor = "rt-\(grant.number).\(grant.count)"
-            grant.used[grant.current] = (now, successor, request.lock)
+            grant.used[grant.current] = (now, successor, [])
             grant.current = successor
         }
+        if let lock = request.lock { grant.used[request.refreshToken]?.locks.append(lock) }
         if fates[grant.current] != .stored { fates[grant.current] = .underway }
         return .tokens(access: access, refresh: grant.current)
     }

@@ -12,6 +12,8 @@ final class SimulatedStore {
         fileprivate(set) var isLost = false
         /// Whether the holder believes that it has the lock.
         fileprivate(set) var isHeld = true
+        /// Whether this grant replaces one that the holder had lost.
+        let isRegained: Bool
         /// Whether the holder has changed the session although the store had granted the lock again, or has sent a
         /// refresh token although it knew that it had lost the lock.
         var isMisused = false
@@ -19,7 +21,9 @@ final class SimulatedStore {
         /// Whether two holders may send one refresh token: neither can know of the other.
         var isExcused: Bool { isLost && !isMisused }
 
-        fileprivate init(process: Int, number: Int) { (self.process, self.number) = (process, number) }
+        fileprivate init(process: Int, number: Int, isRegained: Bool) {
+            (self.process, self.number, self.isRegained) = (process, number, isRegained)
+        }
     }
 
     /// How long a database keeps the lock for a process that does not report, in milliseconds.
@@ -46,12 +50,15 @@ final class SimulatedStore {
 
     func beWell() { (isFullUntil, isMuteUntil, isShutUntil) = (0, 0, 0) }
 
-    func lock(for process: Int) -> Lock {
+    func lock(for process: Int, isRegained: Bool = false) -> Lock {
         lockNumber += 1
-        let lock = Lock(process: process, number: lockNumber)
+        let lock = Lock(process: process, number: lockNumber, isRegained: isRegained)
         holder = lock
         return lock
     }
+
+    /// Whether the holder believes that it has the lock, and the store has not granted it again.
+    func isLatest(_ lock: Lock) -> Bool { lock.isHeld && lock.number == lockNumber }
 
     func release(_ lock: Lock?) { if let lock, holder === lock { holder = nil } }
 

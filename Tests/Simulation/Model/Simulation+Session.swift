@@ -87,7 +87,7 @@ extension Simulation {
         }
         guard revoking else { return forget() }
         begin(.read(isUnattended: false), session, process) { [self] result in
-            if case .success(.read(isReplaced: false)) = result {
+            if case .success(.read(replacement: nil)) = result {
                 let record = session.machine.record
                 let tokens = [record.refreshToken, record.token(for: .session)?.value].compactMap(\.self)
                 if let token = record.refreshToken { server.revoke(token.reveal()) }
@@ -256,7 +256,7 @@ extension Simulation {
     ) -> Result<SessionMachine.StoreResult, any Error> {
         let store = session.store
         do {
-            guard case .update(let event, let known, let time) = call.work else {
+            guard case .update(let event, var known, let time) = call.work else {
                 return .success(.loaded(try store.read(at: clock.time)))
             }
             if let lost = lostLock(of: call, session) {
@@ -264,10 +264,11 @@ extension Simulation {
                     throw AuthError(.store, .store, "the lock was lost", outcome: .notSent, isTemporary: true)
                 }
                 note("process \(lost.process) acquires the lock again")
-                call.lock.map { session.locks[$0] = store.lock(for: lost.process) }
+                call.lock.map { session.locks[$0] = store.lock(for: lost.process, isRegained: true) }
             }
             let lock = call.lock.flatMap { session.locks[$0] }
             if let lock, lock.number != store.lockNumber { lock.isMisused = true }
+            known.lockWasLost = lock?.isRegained ?? false && flaw != .revokesMoved
             return .success(try update(store, event, known, time))
         } catch { return .failure(error) }
     }
@@ -287,10 +288,18 @@ extension Simulation {
     ) throws -> SessionMachine.StoreResult {
         let old = try store.read(at: clock.time)
         if flaw == .storesLate, case .received = event { return .updated(.init(.done), old) }
-        if case .signedOut = event {} else { try old?.refuseToMove(at: store.location) }
         var changed = old
         let now = now
-        let decision = decide(event, &changed, known, at: now, occurredAt: time)
+        let decision =
+            try SessionRules.duringMove(event, old, at: store.location)
+            ?? decide(event, &changed, known, at: now, occurredAt: time)
+        // The session was moved with the refresh token before it, or signed out. This process cannot know which.
+        if known.lockWasLost, old?.id != known.record.id || old?.move != nil,
+            let token = event.response?.refreshToken?.reveal(),
+            server.fates[token] != .stored
+        {
+            server.fates[token] = .lost
+        }
         defer {
             if old != changed, store.record == changed {
                 checker.stores(old, changed, by: event, server)

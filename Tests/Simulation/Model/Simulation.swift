@@ -174,7 +174,7 @@ final class Simulation {
                 let responses = wire.requests.filter { !$0.isOver && !$0.isAbandoned }.map(\.endsAt)
                 let awake = processes.filter { $0.stop == nil }
                 let events = awake.compactMap(\.session).compactMap(nextEvent)
-                let moves = awake.compactMap(\.move).filter { $0.awaited != nil }.map(\.end)
+                let moves = awake.compactMap { $0.move?.awaited?.end }
                 let stops = processes.compactMap(\.stop).map(\.until)
                 // The responses that have come wait for a process that is stopped.
                 guard let next = (responses.filter { $0 > clock.time } + events + moves + stops).min() else { return }

@@ -26,11 +26,13 @@ package struct Years: Sendable {
     private let years: Double
     private let seed: UInt64
     private let missing: Protection?
+    private let losesLocks: Bool
     /// The episodes of about a year.
     private static let episodes = 180
 
-    package init(_ years: Double, seed: UInt64, without missing: Protection?) {
-        (self.years, self.seed, self.missing) = (years, seed, missing)
+    /// - Parameter losesLocks: Whether the stores are databases, which can release a lock while its holder lives.
+    package init(_ years: Double, seed: UInt64, without missing: Protection?, losesLocks: Bool = false) {
+        (self.years, self.seed, self.missing, self.losesLocks) = (years, seed, missing, losesLocks)
     }
 
     /// Simulates users, several at a time, until they have used the app for this many years.
@@ -59,13 +61,15 @@ package struct Years: Sendable {
 
     /// How the first user comes to a broken rule; nil if none is broken.
     package func explanation() throws -> String? {
-        try Finding.run(seed: seed, episodes: Self.episodes, Simulation.client(), missing?.flaw).found?.report
+        try Finding.run(
+            seed: seed, episodes: Self.episodes, losesLocks: losesLocks, Simulation.client(), missing?.flaw
+        ).found?.report
     }
 
     private func run(_ seed: UInt64, _ client: Client) -> (
         seed: UInt64, tally: InvariantChecker.Tally, years: Double
     ) {
-        var generator = ScheduleGenerator(seed: seed)
+        var generator = ScheduleGenerator(seed: seed, losesLocks: losesLocks)
         let steps = generator.steps(episodes: Self.episodes)
         let simulation = Simulation(generator.setting, client: client, flaw: missing?.flaw, isCounting: true)
         simulation.run(steps)

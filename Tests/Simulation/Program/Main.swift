@@ -16,11 +16,14 @@ struct Simulate: AsyncParsableCommand {
     )
     var without: Protection?
 
+    @Flag(help: "Keep the sessions in databases, which can lose the refresh lock.")
+    var losesLocks = false
+
     @Flag(help: "Show in short how the first user comes to a broken rule.")
     var explain = false
 
     func run() async throws {
-        let years = Years(years, seed: seed, without: without)
+        let years = Years(years, seed: seed, without: without, losesLocks: losesLocks)
         if explain { return print(try years.explanation() ?? "No rule is broken.") }
         let report = try await years.run()
         for row in report.rows { print("| \(row.name) | \(row.value) |") }

@@ -8,93 +8,6 @@ import Testing
 
 /// Inputs in an unlucky order.
 struct SessionMachineTests {
-    /// A machine with a store that responds when the test says so.
-    private struct Bench {
-        var machine: SessionMachine
-        var stored: AuthStateRecord?
-        var isRefusing = false
-        private(set) var effects: [SessionMachine.Effect] = []
-        private(set) var call: SessionMachine.StoreCall?
-        let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(1000), boot: "boot")
-
-        init(_ record: AuthStateRecord, wasStored: Bool = true) {
-            machine = SessionMachine(
-                record: record, wasStored: wasStored, location: "here", patience: LockPatience(), now: now)
-            stored = wasStored ? record : nil
-        }
-
-        mutating func take(_ input: SessionMachine.Input) {
-            for effect in machine.handle(input, at: now) {
-                if case .call(let next) = effect { call = next } else { effects.append(effect) }
-            }
-        }
-
-        /// The store makes the call that it was asked for.
-        mutating func respond() throws {
-            let next = try #require(call)
-            call = nil
-            guard !isRefusing else {
-                return take(.storeReturned(.failure(AuthError(.store, .store, "the disk is full"))))
-            }
-            guard case .update(let event, let known, let time) = next.work else {
-                return take(.storeReturned(.success(.loaded(stored))))
-            }
-            do {
-                if case .signedOut = event {} else { try stored?.refuseToMove(at: "here") }
-                let decision = SessionRules.apply(event, to: &stored, known: known, at: now, occurredAt: time)
-                take(.storeReturned(.success(.updated(decision, stored))))
-            } catch { take(.storeReturned(.failure(error))) }
-        }
-
-        /// A refresh, up to the response.
-        mutating func send(_ id: SessionMachine.ID) throws {
-            var need = SessionRules.TokenRequirement(began: now)
-            (need.isForced, need.seen) = (true, machine.record.token(for: .session))
-            take(.begin(id, .token(need)))
-            try respond()
-            take(.locked(id, nil))
-            try respond()
-            try #require(effects.contains { if case .send(id, _) = $0 { true } else { false } })
-        }
-
-        mutating func respond(_ id: SessionMachine.ID, refreshToken: String? = nil, idToken: String? = nil) {
-            let response = TokenResponse(
-                accessToken: Secret("new"), lifetime: .seconds(3600), refreshToken: refreshToken.map(Secret.init),
-                idToken: idToken.map(Simulation.idToken), received: now)
-            take(.responded(id, .success(response), jitter: 0))
-        }
-
-        func outcomes(of id: SessionMachine.ID) -> [Result<SessionMachine.Outcome, any Error>] {
-            effects.compactMap { effect in
-                switch effect {
-                case .finish(id, let result), .finishAfterRevocations(id, let result): result
-                default: nil
-                }
-            }
-        }
-
-        var revoked: [String] {
-            effects.flatMap { effect -> [String] in
-                if case .revoke(let tokens) = effect { tokens.map { $0.value.reveal() } } else { [] }
-            }
-        }
-
-        /// The timers for unsaved changes, by their numbers.
-        var retries: [Int] { effects.compactMap { if case .retry(let number, _) = $0 { number } else { nil } } }
-
-        /// How often observers are told that the store has rejected a change.
-        var reportedFailures: Int {
-            effects.count { if case .publish(.storeFailed) = $0 { true } else { false } }
-        }
-
-        /// How often the machine has begun to wait for an operation.
-        func waits(of id: SessionMachine.ID) -> Int {
-            effects.count { if case .wait(id, _) = $0 { true } else { false } }
-        }
-
-        var unlocked: [SessionMachine.ID] { effects.compactMap { if case .unlock(let id) = $0 { id } else { nil } } }
-    }
-
     private func record(_ name: String, of subject: String = "alice") throws -> AuthStateRecord {
         let now = Timestamp(wall: Date(timeIntervalSince1970: 1_750_000_000), sinceBoot: .seconds(900), boot: "boot")
         return try AuthStateRecord(
@@ -110,7 +23,7 @@ struct SessionMachineTests {
 
     @Test(arguments: [true, false])
     func `a response to the session of before does not change the same user's new session`(rotates: Bool) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         let new = try record("new")
         bench.stored = new
@@ -127,7 +40,7 @@ struct SessionMachineTests {
 
     @Test func `a response after a sign-out is revoked, unless another sign-in has taken the place`() throws {
         for isReplaced in [false, true] {
-            var bench = Bench(try record("old"))
+            var bench = SessionMachineBench(try record("old"))
             try bench.send(1)
             bench.take(.begin(2, .signOut(reason: "signed out")))
             try bench.respond()
@@ -140,7 +53,7 @@ struct SessionMachineTests {
     }
 
     @Test func `nothing is handed out after a sign-out that came while the store refused`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1)
@@ -152,7 +65,7 @@ struct SessionMachineTests {
 
     @Test(arguments: [true, false])
     func `a second sign-out still knows the tokens that only memory had`(isRemoved: Bool) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         bench.take(.revoked([Secret("refresh old"), Secret("access old")]))
         try bench.send(1)
         bench.isRefusing = true
@@ -175,15 +88,33 @@ struct SessionMachineTests {
 
     @Test func `a sign-out of a session that no store has had expects none`() throws {
         for wasStored in [false, true] {
-            var bench = Bench(try record("new"), wasStored: wasStored)
+            var bench = SessionMachineBench(try record("new"), wasStored: wasStored)
             bench.take(.begin(1, .signOut(reason: "signed out")))
             #expect(bench.call?.expectsSession == wasStored)
         }
     }
 
+    /// The refresh has lost its lock to the mover. If the mover dies, the next one needs the lock.
+    @Test(arguments: [true, false])
+    func `a refresh whose session is being moved stores nothing, and releases the lock`(wasRejected: Bool) throws {
+        var bench = SessionMachineBench(try record("old"))
+        try bench.send(1)
+        bench.respond(1, refreshToken: "refresh late")
+        bench.isRefusing = wasRejected
+        if wasRejected { try bench.respond() }
+        bench.isRefusing = false
+        bench.stored?.move = .leaving(to: "there")
+        let moving = bench.stored
+        if wasRejected { bench.take(.retry(try #require(bench.retries.last))) }
+        try bench.respond()
+        #expect(bench.stored == moving && bench.revoked.isEmpty)
+        #expect(code(bench.outcomes(of: 1).first) == .store)
+        #expect(bench.unlocked == [1])
+    }
+
     @Test(arguments: [AuthStateRecord.Move.leaving(to: "there"), nil])
     func `the registration of a session that is being moved is not changed`(move: AuthStateRecord.Move?) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         bench.stored?.move = move
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
@@ -201,7 +132,7 @@ struct SessionMachineTests {
 
     @Test(arguments: [true, false])
     func `the registration of a session that is gone from the store is not changed`(isReplaced: Bool) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         bench.stored = isReplaced ? try record("new", of: "bob") : nil
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
@@ -214,7 +145,7 @@ struct SessionMachineTests {
     func `a refusal that the store does not take ends nothing, since the same user may have signed in again`(
         hasSignedInAgain: Bool
     ) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         bench.isRefusing = true
         bench.take(.responded(1, .failure(AuthError(.invalidGrant, .refresh, "refused")), jitter: 0))
@@ -233,7 +164,7 @@ struct SessionMachineTests {
     }
 
     @Test func `a sign-out that the store refuses is stored without a caller`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         bench.isRefusing = true
         bench.take(.begin(1, .signOut(reason: "signed out")))
         bench.take(.leave(1))
@@ -245,7 +176,7 @@ struct SessionMachineTests {
     }
 
     @Test func `an attempt that follows another without a caller does not prompt the user`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1, refreshToken: "refresh new")
@@ -261,7 +192,7 @@ struct SessionMachineTests {
     }
 
     @Test func `a pause that ends after the lock was acquired has no effect`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         let waits = bench.waits(of: 1)
         bench.take(.waited(1))
@@ -270,7 +201,7 @@ struct SessionMachineTests {
 
     @Test func `a caller that waits for the lock goes on waiting after a failed attempt that nobody waits for`() throws
     {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         var need = SessionRules.TokenRequirement(began: bench.now)
         (need.isForced, need.seen) = (true, bench.machine.record.token(for: .session))
@@ -289,7 +220,7 @@ struct SessionMachineTests {
     /// If it is older, the store has rejected the one in memory.
     @Test(arguments: [true, false])
     func `an access token that another process has stored is adopted if it is newer`(isNewer: Bool) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         var json = try #require(JSON(parsing: bench.machine.record.encoded()).object)
         var token = try #require(json["accessToken"]?.object)
         var received = try #require(token["received"]?.object)
@@ -309,7 +240,7 @@ struct SessionMachineTests {
 
     @Test(arguments: [true, false])
     func `a queued attempt may prompt the user once a caller waits for it`(isWaitedFor: Bool) throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1, refreshToken: "refresh new")
@@ -324,7 +255,7 @@ struct SessionMachineTests {
 
     @Test(arguments: [true, false])
     func `a registration is stored, even if the session never was`(wasStored: Bool) throws {
-        var bench = Bench(try record("old"), wasStored: wasStored)
+        var bench = SessionMachineBench(try record("old"), wasStored: wasStored)
         bench.take(.begin(1, .registration))
         bench.take(.locked(1, nil))
         try bench.respond()
@@ -342,7 +273,7 @@ struct SessionMachineTests {
     }
 
     @Test func `a timer of an earlier change makes no attempt for a later one`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         for id in 1...2 {
             try bench.send(id)
             bench.isRefusing = true
@@ -365,7 +296,7 @@ struct SessionMachineTests {
     }
 
     @Test func `a refresh goes on although its caller has left`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         bench.take(.leave(1))
         #expect(bench.outcomes(of: 1).isEmpty)
@@ -376,7 +307,7 @@ struct SessionMachineTests {
     }
 
     @Test func `an access token that the store rejects twice is handed out, and its rejection reported`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         try bench.send(1)
         bench.isRefusing = true
         bench.respond(1)
@@ -389,7 +320,7 @@ struct SessionMachineTests {
 
     @Test func `the registration goes to another session of the client, but not to what a sign-out has left`() throws {
         for isOver in [false, true] {
-            var bench = Bench(try record("old"))
+            var bench = SessionMachineBench(try record("old"))
             bench.take(.begin(1, .registration))
             bench.take(.locked(1, nil))
             try bench.respond()
@@ -405,7 +336,7 @@ struct SessionMachineTests {
     }
 
     @Test func `the registration of a session that another process has signed out is not changed`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         bench.stored?.move = .leaving(to: "there")
         let known = SessionRules.Knowledge(record: bench.machine.record, wasStored: true)
         _ = SessionRules.apply(.signedOut, to: &bench.stored, known: known, at: bench.now)
@@ -417,7 +348,7 @@ struct SessionMachineTests {
     }
 
     @Test func `a waiting caller gets one result, however often it has asked`() throws {
-        var bench = Bench(try record("old"))
+        var bench = SessionMachineBench(try record("old"))
         var need = SessionRules.TokenRequirement(began: bench.now)
         (need.isForced, need.seen) = (true, bench.machine.record.token(for: .session))
         for id in 1...2 {

@@ -1,5 +1,4 @@
 public import FoundationEssentials
-internal import HTTPTypes
 
 /// A client's registration at a provider (RFC 7591 §3.2.1, RFC 7592 §3): its credentials and its current metadata.
 ///
@@ -51,12 +50,7 @@ public struct ClientRegistration: Sendable, Hashable {
     ///   - earlier: The client's previous registration, if it has one. Several servers omit unchanged members: token,
     ///     endpoint and secret are then kept.
     init(_ response: TransportResponse, from server: SecureURL, updating earlier: ClientRegistration?) throws {
-        let status = response.status.code
-        let object = try ResponseObject(response) { message in
-            AuthError(
-                .invalidResponse, .registration, "invalid registration response: \(message)",
-                outcome: .perhapsProcessed, httpStatus: status)
-        }
+        let object = try ResponseObject(accepted: response, as: "registration response", stage: .registration)
         try self.init(object, from: server, updating: earlier)
     }
 

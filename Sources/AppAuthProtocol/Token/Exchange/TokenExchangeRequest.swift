@@ -1,5 +1,3 @@
-internal import HTTPTypes
-
 /// A request to exchange a token for another (RFC 8693): one for another service, with fewer rights, or for an actor on
 /// behalf of a user.
 ///
@@ -89,11 +87,7 @@ public struct ExchangedToken: Sendable, Hashable {
 
     /// - Parameter expected: The type of an access token with the binding that the request asked for.
     init(_ response: TransportResponse, expecting expected: TokenType, received: Timestamp) throws {
-        let object = try ResponseObject(response) { message in
-            AuthError(
-                .invalidResponse, .token, "invalid token exchange response: \(message)",
-                outcome: .perhapsProcessed, httpStatus: HTTPResponse.Status.ok.code)
-        }
+        let object = try ResponseObject(accepted: response, as: "token exchange response", stage: .token)
         // §2.2.1: these three are REQUIRED. The member is named access_token for every kind of token.
         value = try object.required("access_token") { try object.secret($0) }
         kind = SecurityToken.Kind(rawValue: try object.required("issued_token_type") { try object.text($0) })
