@@ -67,6 +67,15 @@ struct CurlOptions: Sendable {
         case .none: handle.set(SHIMS_CURLOPT_PROXY, "")
         case .url(let url): handle.set(SHIMS_CURLOPT_PROXY, url)
         }
+        switch configuration.proxyAuthentication {
+        case .basic: handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_BASIC.rawValue))
+        case .digest: handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_DIGEST.rawValue))
+        case .ntlm: handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_NTLM.rawValue))
+        case .negotiate:
+            handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_NEGOTIATE.rawValue))
+            // libcurl authenticates only with a user name; the ticket has the real one.
+            handle.set(SHIMS_CURLOPT_PROXYUSERPWD, ":")
+        }
     }
 
     private func send(_ handle: CurlHandle, _ request: TransportRequest) {

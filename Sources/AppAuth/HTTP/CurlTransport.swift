@@ -32,6 +32,8 @@ public final class CurlTransport: HTTPTransport {
         public var userAgent: String?
         /// The proxy for connections. The default is the one of the environment.
         public var proxy: Proxy
+        /// How the proxy authenticates the user. The default is ``ProxyAuthentication/basic``.
+        public var proxyAuthentication = ProxyAuthentication.basic
 
         /// Creates a configuration.
         public init(
@@ -60,6 +62,19 @@ public final class CurlTransport: HTTPTransport {
         case none
         /// This proxy, for example `http://proxy.example:3128`, except for the hosts in `NO_PROXY`.
         case url(String)
+    }
+
+    /// How a proxy authenticates the user. Name and password are those in the URL of the proxy. The environment's proxies
+    /// use it too.
+    public enum ProxyAuthentication: Sendable, Hashable {
+        /// The password in clear text (RFC 7617).
+        case basic
+        /// A digest of the password (RFC 7616).
+        case digest
+        /// NTLM, for proxies that offer nothing better.
+        case ntlm
+        /// The user's Kerberos ticket (RFC 4559), without a password: see kinit(1).
+        case negotiate
     }
 
     private let configuration: Configuration

@@ -56,6 +56,45 @@ struct CurlProxyTests {
         }
     }
 
+    @Test func `a proxy with NTLM gets the name and a proof of the password, and never the password`() async throws {
+        let proxy = try RawServer { connection in
+            try connection.readRequest()
+            // MS-NLMP §2.2.1.2: no target, the flags for OEM text and NTLM, and the server's challenge.
+            var message = Array("NTLMSSP\0".utf8)
+            message += [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0]
+            message += [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]
+            let text = Data(message).base64EncodedString()
+            try connection.reply("407 Proxy Authentication Required", ["Proxy-Authenticate: NTLM \(text)"], body: "")
+            try connection.readRequest()
+            try connection.reply(body: "by proxy")
+        }
+        var configuration = CurlTransport.Configuration(proxy: .url("http://jane:looking-glass@\(proxy.authority)"))
+        configuration.proxyAuthentication = .ntlm
+        #expect(try await CurlTransport(configuration).send(elsewhere("http")).text == "by proxy")
+        let messages = proxy.requests.compactMap { $0.values("Proxy-Authorization").first }.map { field in
+            String(decoding: Data(base64Encoded: String(field.dropFirst("NTLM ".count))) ?? Data(), as: UTF8.self)
+        }
+        #expect(messages.map { String($0.prefix(9)) } == ["NTLMSSP\0\u{1}", "NTLMSSP\0\u{3}"])
+        #expect(messages.last?.contains("jane") == true && !messages.contains { $0.contains("looking-glass") })
+    }
+
+    @Test(arguments: [CurlTransport.ProxyAuthentication.basic, .digest, .negotiate])
+    func `the proxy gets no other proof than the configured one`(
+        authentication: CurlTransport.ProxyAuthentication
+    ) async throws {
+        let proxy = try RawServer { connection in
+            try connection.readRequest()
+            try connection.reply("407 Proxy Authentication Required", ["Proxy-Authenticate: Other"], body: "no")
+        }
+        var configuration = CurlTransport.Configuration(proxy: .url("http://jane:looking-glass@\(proxy.authority)"))
+        configuration.proxyAuthentication = authentication
+        let response = try? await CurlTransport(configuration).send(elsewhere("http"))
+        #expect(response == nil || response?.status == 407)
+        let sent = proxy.requests.flatMap { $0.values("Proxy-Authorization") }
+        let basic = "Basic " + Data("jane:looking-glass".utf8).base64EncodedString()
+        #expect(sent == (authentication == .basic ? [basic] : []))
+    }
+
     @Test(arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.255.1.2", "[::1]"])
     func `these hosts are loopback`(host: String) throws {
         #expect(try target(host).isLoopback)
