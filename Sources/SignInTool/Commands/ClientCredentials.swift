@@ -33,7 +33,9 @@ struct ClientCredentials: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let client = try await self.client.client(clientID, at: provider(console.environment))
+        let client = try await client.configuration(
+            clientID, at: issuer, tokenEndpoint: tokenEndpoint, in: console.environment
+        ).client()
         console.advice.note(client.authentication)
         let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
         let state = try await AuthState.present(
@@ -41,10 +43,5 @@ struct ClientCredentials: Command {
         let (token, record) = (try await state.freshAccessToken(), await state.record)
         try console.succeed(Token.result(token, record), text: token.value.reveal())
         return 0
-    }
-
-    private func provider(_ environment: Environment) async throws -> ProviderMetadata {
-        if let tokenEndpoint { return try ProviderMetadata(tokenEndpoint: tokenEndpoint) }
-        return try await Discovery(environment: environment).metadata(for: Issuer(issuer ?? ""))
     }
 }

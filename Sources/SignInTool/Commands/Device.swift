@@ -27,15 +27,12 @@ struct Device: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
-        let (secret, authentication) = try client.credentials(of: registered)
-        var signIn = try DeviceSignIn(
-            issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
-            scope: scope.map([Scope].init(spaceDelimited:)), environment: console.environment)
-        signIn.dpop = dpop ? .es256 : nil
-        signIn.authentication = authentication
-        signIn.registration = registered?.registration
+        var configuration = try client.configuration(
+            clientID, at: Issuer(issuer), of: registered, in: console.environment)
+        configuration.scope = scope.map([Scope].init(spaceDelimited:))
+        configuration.dpop = dpop ? .es256 : nil
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
-        let state = try await signIn.run(store: store, console, until: deadline)
+        let state = try await DeviceSignIn(configuration).run(store: store, console, until: deadline)
         StateFolder.note(store, console)
         let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))

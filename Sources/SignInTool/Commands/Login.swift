@@ -59,29 +59,23 @@ struct Login: Command {
         let deadline = ContinuousClock.now + limit
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let clientID = clientID ?? registered?.id ?? ""
-        let (secret, authentication) = try client.credentials(of: registered)
-        var signIn = try SignIn(
-            issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
-            scope: scope.map([Scope].init(spaceDelimited:)), appName: "sign-in", environment: console.environment)
+        var configuration = try client.configuration(
+            clientID, at: Issuer(issuer), of: registered, in: console.environment)
+        configuration.scope = scope.map([Scope].init(spaceDelimited:))
+        configuration.dpop = dpop ? .es256 : nil
+        var signIn = SignIn(configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
-        signIn.authentication = authentication
-        signIn.registration = registered?.registration
         signIn.options = asked.options
         signIn.options.isPushed = par
-        signIn.dpop = dpop ? .es256 : nil
         signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.timeout = limit
         let ways = WaysWithoutBrowser(
             console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
-        let found = LockedValue<ProviderMetadata?>(nil)
         let waiting = WaitingNote(within: limit)
         defer { waiting.stop() }
-        signIn.observe = { event in
-            if case .provider(let provider) = event { found.withLock { $0 = provider } }
-            show(event, ways, waiting, console)
-        }
+        signIn.observe = { event in show(event, ways, waiting, console) }
         signIn.pasted = ways.lines
         let claims = LockedValue<JSON?>(nil)
         if userinfo {
@@ -95,8 +89,8 @@ struct Login: Command {
         let state: AuthState
         do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
-            var device = device(in: console, like: signIn)
-            device.provider = found.withLock { $0 }
+            var device = DeviceSignIn(signIn.configuration)
+            device.confirm = signIn.confirm
             state = try await device.run(store: store, console, until: deadline)
         }
         StateFolder.note(store, console)
@@ -106,18 +100,6 @@ struct Login: Command {
         try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
         await state.finishRevoking(before: deadline)
         return 0
-    }
-
-    /// Returns the same sign-in with a code for another device.
-    private func device(in console: Console, like signIn: SignIn) -> DeviceSignIn {
-        var device = DeviceSignIn(
-            issuer: signIn.issuer, clientID: signIn.clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
-            environment: console.environment)
-        device.authentication = signIn.authentication
-        device.dpop = signIn.dpop
-        device.registration = signIn.registration
-        device.confirm = signIn.confirm
-        return device
     }
 
     private func show(

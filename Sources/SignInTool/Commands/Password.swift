@@ -35,11 +35,9 @@ struct Password: Command {
         let deadline = ContinuousClock.now + limit
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
-        let provider = try await Discovery(environment: console.environment).metadata(for: Issuer(issuer))
+        let client = try await client.configuration(clientID, at: Issuer(issuer), in: console.environment).client()
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
-        let state = try await AuthState.present(
-            grant, as: client.client(clientID, at: provider), store: store,
-            environment: console.environment)
+        let state = try await AuthState.present(grant, as: client, store: store, environment: console.environment)
         StateFolder.note(store, console)
         // Only after success: a command that fails prints one line.
         console.note(

@@ -53,7 +53,7 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// before the user signs in.
     ///
     /// - Parameter registered: The registered client, whose authentication applies if the options name none.
-    func credentials(
+    private func credentials(
         of registered: Client? = nil
     ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
         let secret = try secretFile.map(SecretFile.read)
@@ -86,11 +86,27 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
-    /// Creates the client with the authentication from the options, or with one that the provider supports.
-    func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
-        let (secret, authentication) = try credentials()
-        let supported = secret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
-        return Client(id: id, authentication: authentication ?? supported, provider: provider)
+    /// Returns the configuration of a client with the credentials that the options name.
+    ///
+    /// - Parameter registered: The registered client, if there is one.
+    func configuration(
+        _ clientID: String, at issuer: Issuer, of registered: Client? = nil, in environment: Environment
+    ) throws -> ClientConfiguration {
+        var configuration = ClientConfiguration(issuer: issuer, clientID: clientID, environment: environment)
+        (configuration.clientSecret, configuration.authentication) = try credentials(of: registered)
+        configuration.registration = registered?.registration
+        return configuration
+    }
+
+    /// Returns the configuration of a client at a server with or without discovery.
+    func configuration(
+        _ clientID: String, at issuer: String?, tokenEndpoint: String?, in environment: Environment
+    ) throws -> ClientConfiguration {
+        let provider = try tokenEndpoint.map { try ProviderMetadata(tokenEndpoint: $0) }
+        var configuration = try configuration(
+            clientID, at: provider?.issuer ?? Issuer(issuer ?? ""), in: environment)
+        configuration.provider = provider
+        return configuration
     }
 }
 
