@@ -62,13 +62,17 @@ public struct ClientConfiguration: Sendable {
     ///   ``AuthError/Code/invalidConfiguration`` if ``registration`` has an authentication that the library does not
     ///   have.
     public func client(requiring endpoints: [ProviderMetadata.Endpoint] = [.token]) async throws -> Client {
-        var found = if let provider { provider } else { try await discovery.metadata(for: issuer) }
+        var found = if let provider { provider } else { try await fetched() }
         for endpoint in endpoints {
             // RFC 8628 §4 registers this one in the metadata of RFC 8414. Some providers list it only there.
             if endpoint == .deviceAuthorization { found = try await discovery.complete(found, with: endpoint) }
             _ = try found.require(endpoint)
         }
         return try client(at: found)
+    }
+
+    private func fetched() async throws -> ProviderMetadata {
+        try await discovery.metadata(for: issuer, policy: idTokenRules.issuer)
     }
 
     /// Returns the client with the metadata of its provider.

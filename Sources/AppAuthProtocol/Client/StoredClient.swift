@@ -49,6 +49,7 @@ extension IDTokenRules {
             "maximumAge": JSON(storing: maximumAge),
         ]
         json["signedResponseAlgorithm"] = signedResponseAlgorithm.map(JSON.string)
+        json["issuer"] = issuer.stored
         return .object(json)
     }
 
@@ -56,6 +57,21 @@ extension IDTokenRules {
         trustedAudiences = Set(try json.strings("trustedAudiences"))
         (leeway, maximumAge) = (try json.duration("leeway"), try json.duration("maximumAge"))
         signedResponseAlgorithm = try json.optional("signedResponseAlgorithm") { try $0.string($1) }
+        issuer = try json.optional("issuer") { try IssuerPolicy(stored: $0.object($1)) } ?? .exact
+    }
+}
+
+extension IssuerPolicy {
+    fileprivate var stored: JSON? {
+        guard case .template(let template, let tenants) = self else { return nil }
+        var json: JSON.Object = ["template": .string(template)]
+        json["tenants"] = tenants.map { .array($0.sorted().map(JSON.string)) }
+        return .object(json)
+    }
+
+    fileprivate init(stored json: StoredObject) throws {
+        self = .template(
+            try json.string("template"), tenants: try json.optional("tenants") { Set(try $0.strings($1)) })
     }
 }
 
