@@ -9,6 +9,7 @@ extension Client {
             authentication["key"] = .string(name)
             authentication["audience"] = assertion.audience.stored
         case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.stored
+        case .assertion(let name): authentication["key"] = .string(name)
         default: break
         }
         var json: JSON.Object = [
@@ -85,6 +86,7 @@ extension ClientAuthentication {
         case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
         case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))
         case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, Assertion(audience: audience))
+        case ("client_assertion", nil, let name?): self = .assertion(named: name)
         default: throw StoredObject.Damage()
         }
     }
