@@ -38,7 +38,9 @@ public struct GitHubActionsJob: Sendable {
 
     /// Requests an ID token of the job. It is valid for a few minutes.
     ///
-    /// - Parameter audience: The audience that the provider expects.
+    /// - Parameters:
+    ///   - audience: The audience that the provider expects.
+    ///   - environment: The HTTP transport.
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``,
     ///   ``AuthError/Code/timeout``; `CancellationError`.
     public func idToken(for audience: String, in environment: Environment) async throws -> Secret {

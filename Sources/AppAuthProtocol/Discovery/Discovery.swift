@@ -38,8 +38,10 @@ public final class Discovery: Sendable {
     /// Returns the metadata of an issuer, from memory if it has not expired. Otherwise sends one GET, or up to four if
     /// the first locations have no metadata.
     ///
-    /// - Parameter policy: The policy for the issuer of ID tokens. With a template, the document must name exactly that
-    ///   template as its issuer. The metadata then has the requested issuer, which names the provider in a session.
+    /// - Parameters:
+    ///   - issuer: The issuer.
+    ///   - policy: The policy for the issuer of ID tokens. With a template, the document must name exactly that template
+    ///     as its issuer. The metadata then has the requested issuer, which names the provider in a session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document names another issuer,
     ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
     ///   `CancellationError`.

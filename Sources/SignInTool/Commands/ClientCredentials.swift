@@ -27,14 +27,14 @@ struct ClientCredentials: Command {
         }
         if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
         // RFC 6749 §4.4: only for confidential clients.
-        if client.secretFile == nil, client.keyFile == nil {
-            throw ValidationError("expected --client-secret-file or --client-key")
+        if client.secretFile == nil, client.keyFile == nil, client.assertionFile == nil {
+            throw ValidationError("expected --client-secret-file, --client-key or --client-assertion-file")
         }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let client = try await client.configuration(
-            clientID, at: issuer, tokenEndpoint: tokenEndpoint, in: console.environment
+            clientID, at: ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint), in: console.environment
         ).client()
         console.advice.note(client.authentication)
         let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)

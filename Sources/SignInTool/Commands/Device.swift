@@ -7,8 +7,7 @@ struct Device: Command {
         commandName: "device",
         abstract: "Signs in with a code that you enter on another device, and stores the session.")
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
-    var issuer: String
+    @OptionGroup var provider: ProviderOptions
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
@@ -26,10 +25,12 @@ struct Device: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        let provider = try provider.provider()
+        let issuer = provider.issuer.string
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         var configuration = try client.configuration(
-            clientID, at: Issuer(issuer), of: registered, in: console.environment)
-        configuration.scope = scope.map([Scope].init(spaceDelimited:))
+            clientID, at: provider, of: registered, in: console.environment)
+        if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         configuration.dpop = dpop ? .es256 : nil
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         let state = try await DeviceSignIn(configuration).run(store: store, console, until: deadline)

@@ -92,7 +92,8 @@ struct Exchange: Command {
     private func ofFile(_ file: String, _ environment: Environment) async throws -> ExchangedToken {
         let request = try request(of: token(file, subjectType))
         let client = try await client.configuration(
-            session.clientID ?? "", at: session.issuer, tokenEndpoint: tokenEndpoint, in: environment
+            session.clientID ?? "", at: ProviderPreset(issuer: session.issuer, tokenEndpoint: tokenEndpoint),
+            in: environment
         ).client()
         return try await request.send(as: client, in: environment)
     }

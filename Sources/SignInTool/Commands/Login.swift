@@ -10,8 +10,7 @@ struct Login: Command {
     static let configuration = CommandConfiguration(
         commandName: "login", abstract: "Signs in with the browser and stores the session.")
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
-    var issuer: String
+    @OptionGroup var provider: ProviderOptions
     @Option(
         name: .customLong("client-id"), parsing: .unconditional,
         help: "The client id; not needed after 'sign-in register'.")
@@ -47,7 +46,7 @@ struct Login: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
-        if clientID == nil, try !RegisteredClients.isAny(at: issuer) {
+        if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
             throw ValidationError(
                 "Missing expected argument '--client-id <client-id>', since no client is registered: see 'sign-in register'"
             )
@@ -57,15 +56,17 @@ struct Login: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        let provider = try provider.provider()
+        let issuer = provider.issuer.string
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let clientID = clientID ?? registered?.id ?? ""
         var configuration = try client.configuration(
-            clientID, at: Issuer(issuer), of: registered, in: console.environment)
-        configuration.scope = scope.map([Scope].init(spaceDelimited:))
+            clientID, at: provider, of: registered, in: console.environment)
+        if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         configuration.dpop = dpop ? .es256 : nil
         var signIn = SignIn(configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
-        signIn.options = asked.options
+        signIn.options = asked.options(over: provider.options)
         signIn.options.isPushed = par
         signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
@@ -123,7 +124,7 @@ struct Login: Command {
             }
             ways.offerPasting()
             // A code for another device carries no further parameters.
-            if canUseDevice, asked.options == AuthorizationRequest.Options() { ways.offerDevice() }
+            if canUseDevice, asked.options(over: .init()) == .init() { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
         case .foreignRedirect:
             waiting.sayOnce(
@@ -251,21 +252,24 @@ struct RequestOptions: ParsableArguments, Sendable {
         name: .customLong("param"), parsing: .unconditionalSingleValue, help: "An additional parameter, as name=value.")
     var parameters: [String] = []
 
-    var options: AuthorizationRequest.Options {
+    /// Returns the requested options. They take precedence over those of a preset.
+    func options(over preset: AuthorizationRequest.Options) -> AuthorizationRequest.Options {
         func list(_ text: String?) -> [String] { text?.split(separator: " ").map(String.init) ?? [] }
-        var options = AuthorizationRequest.Options()
-        options.prompt = prompt.map { list($0).map(AuthorizationRequest.Prompt.init(rawValue:)) }
+        var options = preset
+        if let prompt { options.prompt = list(prompt).map(AuthorizationRequest.Prompt.init(rawValue:)) }
+        if pairs.contains(where: { $0.name == "prompt" }) { options.prompt = nil }
         options.loginHint = loginHint
         options.maxAge = maxAge.map(Int.init)
         options.acrValues = list(acrValues)
         options.uiLocales = list(uiLocales)
         options.resources = resource
-        options.additionalParameters = pairs.map { .init($0.name, $0.value) }
+        options.additionalParameters.removeAll { known in pairs.contains { $0.name == known.name } }
+        options.additionalParameters += pairs.map { .init($0.name, $0.value) }
         return options
     }
 
     /// Whether the browser posts the response, so that the address does not contain it.
-    var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode?.isPosted == true }
+    var usesFormPost: Bool { (try? options(over: .init()).withTypedParameters())?.responseMode?.isPosted == true }
 
     private var pairs: [(name: String, value: String)] {
         parameters.map { text in

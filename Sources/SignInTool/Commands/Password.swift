@@ -35,7 +35,9 @@ struct Password: Command {
         let deadline = ContinuousClock.now + limit
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
-        let client = try await client.configuration(clientID, at: Issuer(issuer), in: console.environment).client()
+        let client = try await client.configuration(
+            clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
+        ).client()
         let store = try StateFolder.store(self.store, issuer: issuer, clientID: clientID).within(limit)
         let state = try await AuthState.present(grant, as: client, store: store, environment: console.environment)
         StateFolder.note(store, console)
