@@ -13,9 +13,14 @@ public import AppAuth
 /// ``run(store:responses:)``.
 ///
 /// The request contains `fbapp_pres`, with which 7Pass offers Facebook, only if Facebook's responses reach the app.
-public struct FacebookSignIn: Sendable {
+public struct FacebookSignIn: SignInFlow {
     /// The underlying sign-in.
     public var signIn: SignIn
+    /// The client of ``signIn``.
+    public var configuration: ClientConfiguration {
+        get { signIn.configuration }
+        set { signIn.configuration = newValue }
+    }
     /// The redirect of Facebook, which ``SevenPassConfiguration/Facebook/redirect(appName:arguments:program:installation:)``
     /// creates. If nil, Facebook's responses come only from ``run(store:responses:)``.
     public var redirect: PrivateUseRedirect?
@@ -43,20 +48,11 @@ public struct FacebookSignIn: Sendable {
         signIn = SignIn(configuration, appName: appName, environment: environment)
     }
 
-    /// Returns the stored session, or signs the user in if no stored session can be used, as
-    /// ``SignIn/restoreOrSignIn(store:)`` does.
-    ///
-    /// - Throws: The errors of ``run(store:)``.
-    public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
-        if let state = try await signIn.restore(store: store) { return state }
-        return try await run(store: store)
-    }
-
     /// Returns the stored session, or signs the user in as ``run(store:responses:)`` does.
     public func restoreOrSignIn(
         store: any TokenStore, responses: some AsyncSequence<String, Never> & Sendable
     ) async throws -> AuthState {
-        if let state = try await signIn.restore(store: store) { return state }
+        if let state = try await restore(store: store) { return state }
         return try await run(store: store, responses: responses)
     }
 

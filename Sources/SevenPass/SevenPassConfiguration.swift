@@ -102,14 +102,9 @@ public struct SevenPassConfiguration: Sendable, Hashable {
         try clientAPIBase ?? (apiBase.map { try SecureURL($0) } ?? issuer.url).origin + "/api/client/"
     }
 
-    /// Creates the client.
-    ///
-    /// - Parameter known: The provider's metadata. If nil, it is fetched with one request.
-    /// - Throws: As ``Discovery/metadata(for:)``.
-    func client(at known: ProviderMetadata? = nil, _ environment: Environment) async throws -> Client {
-        let provider =
-            if let known { known } else { try await Discovery(environment: environment).metadata(for: issuer) }
-        let authentication = clientSecret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
-        return Client(id: clientID, authentication: authentication, provider: provider)
+    /// Returns the configuration of the client at its issuer.
+    func client(_ environment: Environment) -> ClientConfiguration {
+        ClientConfiguration(
+            issuer: issuer, clientID: clientID, clientSecret: clientSecret, scope: scope, environment: environment)
     }
 }

@@ -27,7 +27,7 @@ public struct SevenPassCredentialsClient: Sendable {
     }
 
     /// Restores the token from the store, or requests one if the store has none of this client, as
-    /// ``AuthState/restoreOrPresent(_:as:store:environment:)`` does.
+    /// ``AuthState/restoreOrPresent(_:as:store:)`` does.
     ///
     /// - Parameters:
     ///   - configuration: The configuration of a client with a secret. Its scope is not requested, since there is no
@@ -39,9 +39,7 @@ public struct SevenPassCredentialsClient: Sendable {
         environment: Environment = .live
     ) async throws {
         let state = try await AuthState.restoreOrPresent(
-            .clientCredentials(), of: configuration.clientID, at: configuration.issuer, store: store,
-            environment: environment
-        ) { provider in try await configuration.client(at: provider, environment) }
+            .clientCredentials(), as: configuration.client(environment), store: store)
         client = try SevenPassClient(
             state, configuration, base: configuration.clientBase(),
             configuration.serviceID ?? configuration.clientID)

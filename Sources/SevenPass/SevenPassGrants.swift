@@ -59,6 +59,6 @@ public struct SevenPassGrants: Sendable {
 
     private func present(_ grant: TokenGrant, _ store: any TokenStore) async throws -> AuthState {
         try await AuthState.present(
-            grant, as: configuration.client(environment), store: store, environment: environment)
+            grant, as: configuration.client(environment).client(), store: store, environment: environment)
     }
 }

@@ -10,9 +10,7 @@ extension SignIn {
     ///   - configuration: The app's registration at 7Pass. Its parameters are added to the request.
     ///   - appName: The app's name, for the completion page.
     public init(_ configuration: SevenPassConfiguration, appName: String, environment: Environment = .live) {
-        self.init(
-            issuer: configuration.issuer, clientID: configuration.clientID, clientSecret: configuration.clientSecret,
-            scope: configuration.scope, appName: appName, environment: environment)
+        self.init(configuration.client(environment), appName: appName)
         options.additionalParameters = configuration.parameters
     }
 }

@@ -24,6 +24,21 @@ struct FreshnessTests {
         #expect(token(3600).isFresh(at: after(age), minimumValidity: .seconds(minimum)) == isFresh)
     }
 
+    @Test(
+        arguments: [
+            (600, 599, true), (600, 600, false), (3600, 3540, true), (3600, 3541, false), (9999, 3541, false),
+            // Never in the first tenth of the lifetime: a server that says 0 must not be asked at each call.
+            (0, 359, true), (0, 360, false), (nil, 3540, true),
+        ] as [(Int?, Double, Bool)])
+    func `a token is fresh until the server wants it to be refreshed`(refreshIn: Int?, age: Double, isFresh: Bool) {
+        let token = AccessToken(
+            value: Secret("a"), type: .bearer, received: start, lifetime: .seconds(3600),
+            refreshIn: refreshIn.map { .seconds($0) }, serverDate: nil)
+        #expect(token.isFresh(at: after(age)) == isFresh)
+        // What a caller requires counts alone.
+        #expect(token.isFresh(at: after(age), minimumValidity: .zero))
+    }
+
     @Test func `a token without an end is always fresh`() {
         #expect(token(nil).isFresh(at: after(1e9), minimumValidity: .seconds(1e9)))
         #expect(!token(nil).isExpired(at: after(1e9)))

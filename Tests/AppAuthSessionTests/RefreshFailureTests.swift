@@ -8,16 +8,21 @@ import Testing
 
 /// The errors that end a session, and those that do not.
 struct RefreshFailureTests {
-    @Test func `an invalid refresh token ends the session, with the reason (RFC 6749 §5.2)`() async throws {
+    // GitHub and others send errors with the status 200.
+    @Test(arguments: [HTTPResponse.Status.badRequest, .ok])
+    func `an invalid refresh token ends the session, with the reason (RFC 6749 §5.2)`(
+        status: HTTPResponse.Status
+    ) async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
             let token = try #require(await state.record.refreshToken)
             world.provider.revokeGrant(of: token.reveal())
+            world.provider.fault(.editReply { $0.status = status }, at: .token)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .signInRequired)
             #expect(error.server?.error == "invalid_grant")
-            #expect(error.httpStatus == 400)
+            #expect(error.httpStatus == status.code)
             let record = await state.record
             #expect(record.end?.date == world.clock.now)
             #expect(record.end?.reason.contains("invalid_grant") == true)
@@ -40,7 +45,10 @@ struct RefreshFailureTests {
         (.status(.unauthorized, json: ["error": "invalid_client"]), .invalidClient),
         (.status(.badRequest, json: ["error": "invalid_request"]), "invalid_request"),
         (.status(.badRequest, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
-        (.status(.ok, json: ["error": "invalid_grant"]), .invalidResponse),
+        (.status(.ok, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
+        (.status(.ok, json: ["error": "", "error_description": "x"]), .invalidResponse),
+        (.status(.ok, json: ["error": ["invalid_grant"]]), .invalidResponse),
+        (.status(.created, json: ["error": "invalid_grant"]), .invalidResponse),
         (.redirect(to: "https://evil.example/token"), .invalidResponse), (.reset(), .transport),
         (.respond(.json(["access_token": "a", "token_type": "mac"])), .invalidResponse),
         (.respond(.json(["token_type": "Bearer"])), .invalidResponse),

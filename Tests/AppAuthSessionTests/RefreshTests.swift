@@ -24,6 +24,39 @@ struct RefreshTests {
         }
     }
 
+    @Test func `a token is refreshed when the server wants it, and kept if that fails`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshIn = 600
+        try await World.run(configuration) { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let first = try await state.freshAccessToken()
+            world.clock.advance(by: 599)
+            #expect(try await state.freshAccessToken() == first)
+            world.clock.advance(by: 1)
+            // The time is stored.
+            let stored = try AuthStateRecord(decoding: #require(await store.record).encoded(), from: "a test")
+            #expect(stored.accessToken?.refreshIn == .seconds(600))
+            let second = try await state.freshAccessToken()
+            #expect(second.value != first.value && world.provider.count(.token) == 2)
+            #expect(await state.record.additionalParameters.names.isEmpty)
+            world.clock.advance(by: 600)
+            world.provider.fault(.unavailable(retryAfter: 60), at: .token)
+            #expect(try await state.freshAccessToken() == second)
+            #expect(try await state.freshAccessToken() == second)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    @Test(arguments: ["soon", -1, [], "1e300"] as [JSON])
+    func `advice about the refresh that cannot be read changes nothing`(advice: JSON) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["refresh_in"] = advice }, at: .token)
+            let state = try await world.signIn()
+            #expect(await state.record.accessToken?.refreshIn == nil)
+        }
+    }
+
     @Test func `a caller can ask for more validity, or for a new token at once`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

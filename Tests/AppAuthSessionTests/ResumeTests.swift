@@ -72,6 +72,19 @@ struct ResumeTests {
         }
     }
 
+    @Test func `a session of the client's own credentials means a new sign-in`() async throws {
+        try await World.run { world in
+            let secret = try #require(RegisteredClient.demoService.secret.map { Secret($0) })
+            let service = try await world.client("demo-service", .clientSecretBasic(secret))
+            let record = try await AuthState.present(
+                .clientCredentials(), as: service, store: MemoryTokenStore(), environment: world.environment
+            ).record
+            var signIn = try signIn(world)
+            signIn.clientID = "demo-service"
+            #expect(await beginsAnew(signIn, record))
+        }
+    }
+
     @Test func `a session that is being moved to another store is not restored`() async throws {
         try await World.run { world in
             var record = try await world.signIn().record

@@ -53,6 +53,31 @@ struct StepUpChallengeTests {
         #expect((options.acrValues, options.maxAge) == (["mfa"], 5))
     }
 
+    // {"access_token":{"acrs":{"essential":true,"value":"c1?>"}}}, in both alphabets.
+    @Test(arguments: [
+        "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzE/PiJ9fX0=",
+        "eyJhY2Nlc3NfdG9rZW4iOnsiYWNycyI6eyJlc3NlbnRpYWwiOnRydWUsInZhbHVlIjoiYzE_PiJ9fX0",
+    ])
+    func `the claims that a resource demands are requested besides the app's`(claims: String) throws {
+        let field = #"Bearer realm="", error="insufficient_claims", claims="\#(claims)""#
+        let challenge = try #require(response(401, field).stepUpChallenge)
+        var options = AuthorizationRequest.Options()
+        options.claims = ["id_token": ["email": .null], "access_token": ["old": .null]]
+        options.maxAge = 900
+        options.meet(challenge)
+        #expect(
+            options.claims == [
+                "id_token": ["email": .null], "access_token": ["acrs": ["essential": true, "value": "c1?>"]],
+            ])
+        #expect(options.maxAge == 900)
+    }
+
+    // No claims, no base64, `[]`, and `{`.
+    @Test(arguments: ["", #", claims="%""#, #", claims="W10=""#, #", claims="ew==""#])
+    func `claims that are no JSON object demand nothing`(claims: String) {
+        #expect(response(401, #"Bearer error="insufficient_claims""# + claims).stepUpChallenge == nil)
+    }
+
     @Test func `the sign-in that a resource demands satisfies it`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.acrValues.append("urn:example:two-factors")

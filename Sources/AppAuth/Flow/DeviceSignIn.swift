@@ -12,30 +12,11 @@ public import AppAuthSession
 /// }
 /// let state = try await signIn.run(store: FileTokenStore(path: path))
 /// ```
-public struct DeviceSignIn: Sendable {
-    /// The provider's issuer.
-    public var issuer: Issuer
-    /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
-    public var provider: ProviderMetadata?
-    /// The client ID.
-    public var clientID: String
-    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
-    public var authentication: ClientAuthentication?
-    /// The client secret, for a confidential client.
-    public var clientSecret: Secret?
-    /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
-    public var dpop: DPoPAlgorithm?
-    /// What is accepted in ID tokens. It is stored with the session.
-    public var idTokenRules = IDTokenRules()
-    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
-    public var registration: ClientRegistration?
-    /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
-    /// (``ProviderMetadata/scopes``).
-    public var scope: [Scope]?
+public struct DeviceSignIn: SignInFlow {
+    /// The client, and what is requested for it.
+    public var configuration: ClientConfiguration
     /// Parameters that this provider requires beyond the RFC, for example `audience`.
     public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
-    /// The HTTP transport, clock and logger.
-    public var environment: Environment
     /// A final step before the session is stored, for example a first request with the new token. If it throws, the
     /// sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
@@ -62,9 +43,13 @@ public struct DeviceSignIn: Sendable {
         issuer: Issuer, clientID: String, clientSecret: Secret? = nil,
         scope: [Scope]? = nil, environment: Environment = .live
     ) {
-        (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
-        (self.scope, self.environment) = (scope, environment)
+        self.init(
+            ClientConfiguration(
+                issuer: issuer, clientID: clientID, clientSecret: clientSecret, scope: scope, environment: environment))
     }
+
+    /// Creates a sign-in with the configuration of another flow, or of a preset.
+    public init(_ configuration: ClientConfiguration) { self.configuration = configuration }
 
     /// Signs the user in and stores the session, replacing any stored session.
     ///
@@ -77,9 +62,11 @@ public struct DeviceSignIn: Sendable {
     ///   stage up to `store`; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
-        let client = try await client()
+        let client = try await client(requiring: [.deviceAuthorization, .token])
+        observe(.provider(client.provider))
+        let environment = configuration.environment
         let request = try DeviceAuthorizationRequest(
-            client: client, scope: client.provider.scope(scope) { observe(.scopesLeftOut($0)) },
+            client: client, scope: client.provider.scope(configuration.scope) { observe(.scopesLeftOut($0)) },
             additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
         observe(.code(authorization))
@@ -88,22 +75,5 @@ public struct DeviceSignIn: Sendable {
             confirm: confirm)
         observe(.signedIn(await state.record))
         return state
-    }
-
-    /// Returns the client, after checking that the provider has every endpoint that the flow needs.
-    private func client() async throws -> Client {
-        let discovery = Discovery(environment: environment)
-        var found = if let provider { provider } else { try await discovery.metadata(for: issuer) }
-        // RFC 8628 §4 registers the endpoint in the metadata of RFC 8414. Some providers list it only there.
-        found = try await discovery.complete(found, with: .deviceAuthorization)
-        var needed: [ProviderMetadata.Endpoint] = [.deviceAuthorization, .token]
-        if scope?.contains(.openID) ?? true { needed.append(.keys) }
-        for endpoint in needed { _ = try found.require(endpoint) }
-        observe(.provider(found))
-        let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: found) }
-        let known = try authentication ?? bySecret ?? registration?.authentication()
-        var client = Client(id: clientID, authentication: known ?? .none, provider: found, dpop: dpop)
-        (client.registration, client.idTokenRules) = (registration, idTokenRules)
-        return client
     }
 }

@@ -12,28 +12,9 @@ internal import Logging
 /// let state = try await signIn.restoreOrSignIn(store: FileTokenStore(path: path))
 /// let token = try await state.freshAccessToken()
 /// ```
-public struct SignIn: Sendable {
-    /// The provider's issuer.
-    public var issuer: Issuer
-    /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
-    public var provider: ProviderMetadata?
-    /// The client ID.
-    public var clientID: String
-    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
-    public var authentication: ClientAuthentication?
-    /// The client secret, for a confidential client.
-    public var clientSecret: Secret?
-    /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
-    public var dpop: DPoPAlgorithm?
-    /// Whether tokens are bound to the client certificate that the transport presents (RFC 8705 §3).
-    public var bindsTokensToCertificate = false
-    /// What is accepted in ID tokens. It is stored with the session.
-    public var idTokenRules = IDTokenRules()
-    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
-    public var registration: ClientRegistration?
-    /// The scopes to request. If nil, `openid`, `profile` and `offline_access`, as far as the provider lists them
-    /// (``ProviderMetadata/scopes``).
-    public var scope: [Scope]?
+public struct SignIn: SignInFlow {
+    /// The client, and what is requested for it.
+    public var configuration: ClientConfiguration
     /// Further options of the authorization request.
     public var options = AuthorizationRequest.Options()
     /// Endpoints that the app needs beyond those of the flow. They are checked before the browser opens.
@@ -65,10 +46,6 @@ public struct SignIn: Sendable {
     public var appName: String
     /// The pages that the browser shows. If nil, the library's own pages with the app's name.
     public var pages: CompletionPages?
-    /// The HTTP transport, clock and logger.
-    public var environment: Environment { didSet { discovery = Discovery(environment: environment) } }
-    /// Caches the metadata for later runs of this value and its copies.
-    private var discovery: Discovery
     /// A final step before the session is stored and the user sees success, for example a first request with the new
     /// token. If it throws, the sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
@@ -137,38 +114,15 @@ public struct SignIn: Sendable {
         issuer: Issuer, clientID: String, clientSecret: Secret? = nil,
         scope: [Scope]? = nil, appName: String, environment: Environment = .live
     ) {
-        (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
-        (self.scope, self.appName, self.environment) = (scope, appName, environment)
-        discovery = Discovery(environment: environment)
+        self.init(
+            ClientConfiguration(
+                issuer: issuer, clientID: clientID, clientSecret: clientSecret, scope: scope, environment: environment),
+            appName: appName)
     }
 
-    /// Returns the stored session, or signs the user in if no stored session can be used.
-    ///
-    /// A stored session cannot be used if it belongs to another issuer or client, if it has ended, if ``dpop`` is set
-    /// and its tokens are not bound to a key, or if its access token has expired and it cannot be renewed.
-    ///
-    /// - Throws: The errors of ``run(store:)``.
-    public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
-        if let state = try await restore(store: store) { return state }
-        return try await run(store: store)
-    }
-
-    /// Returns the stored session, or nil if it cannot be used.
-    package func restore(store: any TokenStore) async throws -> AuthState? {
-        guard var record = try await store.convertingErrors({ try await store.load() }),
-            record.belongs(to: clientID, at: issuer), canGoOn(record)
-        else { return nil }
-        try record.refuseToMove(at: store.location)
-        // The app's current secret and metadata take precedence over the stored ones.
-        record.use(try client(of: provider ?? record.client.provider))
-        return AuthState(record: record, store: store, environment: environment, wasStored: true)
-    }
-
-    /// Returns a store in the user's keyring for the session of this client at this issuer.
-    ///
-    /// - Parameter application: The name of the app in the keyring, for example `com.example.MyApp`.
-    public func keyringStore(application: String) -> KeyringTokenStore {
-        KeyringTokenStore(application: application, issuer: issuer, clientID: clientID)
+    /// Creates a sign-in with the configuration of another flow, or of a preset.
+    public init(_ configuration: ClientConfiguration, appName: String) {
+        (self.configuration, self.appName) = (configuration, appName)
     }
 
     /// Signs the user in and stores the session, replacing any stored session.
@@ -190,10 +144,10 @@ public struct SignIn: Sendable {
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
         defer { listener.close() }
-        let scope = client.provider.scope(scope) { observe(.scopesLeftOut($0)) }
+        let scope = client.provider.scope(configuration.scope) { observe(.scopesLeftOut($0)) }
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
-        ).prepared(in: environment)
+        ).prepared(in: configuration.environment)
         observe(.requesting(request))
         observe(.authorization(url: request.url))
         try await openBrowser(for: request, by: listener)
@@ -210,7 +164,7 @@ public struct SignIn: Sendable {
         observe(.redirected)
         do {
             let state = try await AuthState.exchange(
-                response.get(), store: store, environment: environment, confirm: confirm)
+                response.get(), store: store, environment: configuration.environment, confirm: confirm)
             observe(.signedIn(await state.record))
             await listener.finish(with: pages.signedIn)
             return state
@@ -222,7 +176,7 @@ public struct SignIn: Sendable {
 
     /// RFC 6749 §10.12: a redirect without the request's state is not the response, regardless of its sender.
     private func ignoreRedirect() {
-        environment.logger.notice("redirect: ignored, because it lacks the state of this sign-in")
+        configuration.environment.logger.notice("redirect: ignored, because it lacks the state of this sign-in")
         observe(.foreignRedirect)
     }
 
@@ -243,35 +197,18 @@ public struct SignIn: Sendable {
     /// Returns the client, after checking that the provider has everything that the flow needs (OpenID Connect
     /// Discovery §3).
     private func client() async throws -> Client {
-        let found =
-            if let provider { provider } else { try await discovery.metadata(for: issuer) }
-        var needed: [ProviderMetadata.Endpoint] = [.authorization, .token]
-        if scope?.contains(.openID) ?? true { needed.append(.keys) }
-        if options.isPushed || found.requiresPushedAuthorizationRequests { needed.append(.pushedAuthorizationRequest) }
-        for endpoint in needed + requiredEndpoints { _ = try found.require(endpoint) }
+        let client = try await client(requiring: [.authorization, .token] + requiredEndpoints)
+        let provider = client.provider
+        if options.isPushed || provider.requiresPushedAuthorizationRequests {
+            _ = try provider.require(.pushedAuthorizationRequest)
+        }
         // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that lists its methods must list S256. There is no fallback.
-        if let methods = found.codeChallengeMethods, !methods.contains("S256") {
-            throw Self.unusable(
+        if let methods = provider.codeChallengeMethods, !methods.contains("S256") {
+            throw AuthError(
+                .invalidMetadata, .discovery,
                 "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", "))")
         }
-        observe(.provider(found))
-        return try client(of: found)
-    }
-
-    private func client(of provider: ProviderMetadata) throws -> Client {
-        let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
-        let known = try authentication ?? bySecret ?? registration?.authentication()
-        var client = Client(
-            id: clientID, authentication: known ?? .none, provider: provider, dpop: dpop,
-            bindsTokensToCertificate: bindsTokensToCertificate)
-        (client.registration, client.idTokenRules) = (registration, idTokenRules)
+        observe(.provider(provider))
         return client
     }
-
-    private func canGoOn(_ record: AuthStateRecord) -> Bool {
-        // An app that asks for bound tokens cannot use a session with bearer tokens.
-        record.isUsable(at: environment.now()) && (dpop == nil || record.proofKey != nil)
-    }
-
-    private static func unusable(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }
 }

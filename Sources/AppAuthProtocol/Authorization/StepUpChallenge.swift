@@ -1,7 +1,9 @@
+internal import FoundationEssentials
 internal import HTTPTypes
+internal import JOSE
 
-/// A resource's demand for another sign-in (RFC 9470 §3). A refresh does not help, because it does not change how and
-/// when the user signed in.
+/// A resource's demand for another sign-in (RFC 9470 §3), or for other claims. A refresh does not help, because it does
+/// not change how and when the user signed in.
 ///
 /// ```swift
 /// if let challenge = response.stepUpChallenge {
@@ -14,30 +16,63 @@ public struct StepUpChallenge: Sendable, Hashable {
     public let acrValues: [String]
     /// The maximum age of the sign-in in seconds; nil if not given.
     public let maxAge: Int?
+    /// The claims that the provider should be asked for (OpenID Connect Core §5.5), a JSON object; nil if not given.
+    public let claims: JSON?
 }
 
 extension TransportResponse {
-    /// The resource's demand, if this is an `insufficient_user_authentication` response (RFC 9470 §3); otherwise nil.
+    /// The resource's demand, if this is an `insufficient_user_authentication` response (RFC 9470 §3), or one of
+    /// Microsoft's `insufficient_claims` with a JSON object in base64; otherwise nil.
     public var stepUpChallenge: StepUpChallenge? {
         guard status == .unauthorized else { return nil }
         let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
-        let challenge = challenges.first {
-            ["bearer", "dpop"].contains($0.scheme) && $0.parameters["error"] == "insufficient_user_authentication"
+            .filter { ["bearer", "dpop"].contains($0.scheme) }
+        for parameters in challenges.map(\.parameters) {
+            switch parameters["error"] {
+            case "insufficient_user_authentication": return StepUpChallenge(parameters)
+            case "insufficient_claims":
+                guard let claims = parameters["claims"].flatMap(JSON.init(objectInBase64:)) else { continue }
+                return StepUpChallenge(acrValues: [], maxAge: nil, claims: claims)
+            default: continue
+            }
         }
-        guard let parameters = challenge?.parameters else { return nil }
+        return nil
+    }
+}
+
+extension StepUpChallenge {
+    fileprivate init(_ parameters: [String: String]) {
         // RFC 9470 §3: a number of seconds. Anything else counts as absent.
         let maxAge = parameters["max_age"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
-        return StepUpChallenge(
-            acrValues: parameters["acr_values"]?.split(separator: " ").map(String.init) ?? [], maxAge: maxAge)
+        self.init(
+            acrValues: parameters["acr_values"]?.split(separator: " ").map(String.init) ?? [], maxAge: maxAge,
+            claims: nil)
+    }
+}
+
+extension JSON {
+    /// Reads an object in either alphabet of RFC 4648, with or without padding.
+    fileprivate init?(objectInBase64 text: String) {
+        let digits = text.replacing("-", with: "+").replacing("_", with: "/").prefix { $0 != "=" }
+        let padding = String(repeating: "=", count: (4 - digits.utf8.count % 4) % 4)
+        guard let data = Data(base64Encoded: digits + padding), let json = try? JSON(parsing: Array(data)),
+            json.object != nil
+        else { return nil }
+        self = json
     }
 }
 
 extension AuthorizationRequest.Options {
-    /// Requests the sign-in that a resource demands (RFC 9470 §4).
+    /// Requests the sign-in that a resource demands (RFC 9470 §4). Claims that the app requests itself are kept, unless
+    /// the resource demands others for the same token.
     ///
     /// The ID token is checked against it: its `auth_time`, and its `acr` if present.
     public mutating func meet(_ challenge: StepUpChallenge) {
         if !challenge.acrValues.isEmpty { (acrValues, acceptsOtherACR) = (challenge.acrValues, false) }
         if let age = challenge.maxAge { maxAge = age }
+        guard let demanded = challenge.claims?.object else { return }
+        var merged = claims?.object ?? .init()
+        for member in demanded.members { merged[member.name] = member.value }
+        claims = .object(merged)
     }
 }

@@ -1,6 +1,26 @@
 internal import FoundationEssentials
 internal import JOSE
 
+extension Environment {
+    /// Returns the assertion of a client that authenticates with ``ClientAuthentication/assertion(named:)``: a JWT from
+    /// another issuer. Called for each request to the token endpoint and similar endpoints, because such a JWT is often
+    /// valid for only a few minutes.
+    public var clientAssertion: @Sendable (_ name: String) async throws -> Secret {
+        get { self[ClientAssertionSource.self].find }
+        set { self[ClientAssertionSource.self].find = newValue }
+    }
+}
+
+private struct ClientAssertionSource: EnvironmentKey, Sendable {
+    var find: @Sendable (String) async throws -> Secret
+
+    static let defaultValue = ClientAssertionSource { name in
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "expected Environment.clientAssertion to return the assertion '\(name)', found none", outcome: .notSent)
+    }
+}
+
 /// A signed JWT with which a client authenticates (RFC 7523 §3, OpenID Connect Core §9).
 struct ClientAssertion {
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

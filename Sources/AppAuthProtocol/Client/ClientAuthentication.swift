@@ -17,6 +17,10 @@ public enum ClientAuthentication: Sendable, Hashable {
     /// by its name. The stored session holds only the name.
     case privateKeyJWT(keyNamed: String, Assertion = .init())
 
+    /// A JWT from elsewhere, for example from the platform on which a service runs (RFC 7521 §4.2, RFC 7523 §2.2).
+    /// ``Environment/clientAssertion`` returns it for each request, by its name. The stored session holds only the name.
+    case assertion(named: String)
+
     /// A certificate of the TLS connection that a certificate authority issued (RFC 8705 §2.1). The transport presents
     /// it to the provider's endpoints for mutual TLS (§5).
     case tlsClientAuth
@@ -47,7 +51,8 @@ public enum ClientAuthentication: Sendable, Hashable {
         case other(String)
     }
 
-    /// The method's registered name (OpenID Connect Core §9).
+    /// The method's registered name (OpenID Connect Core §9); `client_assertion` for ``assertion(named:)``, which has
+    /// none.
     public var method: String {
         switch self {
         case .none: "none"
@@ -55,6 +60,7 @@ public enum ClientAuthentication: Sendable, Hashable {
         case .clientSecretPost: "client_secret_post"
         case .clientSecretJWT: "client_secret_jwt"
         case .privateKeyJWT: "private_key_jwt"
+        case .assertion: "client_assertion"
         case .tlsClientAuth: "tls_client_auth"
         case .selfSignedTLSClientAuth: "self_signed_tls_client_auth"
         }
@@ -63,7 +69,7 @@ public enum ClientAuthentication: Sendable, Hashable {
     /// The client secret, if there is one.
     public var secret: Secret? {
         switch self {
-        case .none, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth: nil
+        case .none, .privateKeyJWT, .assertion, .tlsClientAuth, .selfSignedTLSClientAuth: nil
         case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _): secret
         }
     }
@@ -87,6 +93,11 @@ extension Client {
         _ form: inout FormParameters, _ fields: inout HTTPFields, at url: SecureURL, in environment: Environment
     ) async throws {
         let algorithms = provider.tokenEndpointAuthSigningAlgorithms
+        func present(_ assertion: String) {
+            form.set("client_id", id)
+            form.append("client_assertion_type", ClientAssertion.type)
+            form.append("client_assertion", assertion)
+        }
         func assertion(_ assertion: ClientAuthentication.Assertion) throws -> ClientAssertion {
             let audience =
                 switch assertion.audience {
@@ -107,14 +118,11 @@ extension Client {
             form.set("client_id", id)
             form.append("client_secret", secret.reveal())
         case .clientSecretJWT(let secret, let options):
-            form.set("client_id", id)
-            form.append("client_assertion_type", ClientAssertion.type)
-            form.append("client_assertion", try assertion(options).signed(by: secret, algorithms: algorithms))
+            present(try assertion(options).signed(by: secret, algorithms: algorithms))
         case .privateKeyJWT(let name, let options):
             let key = try await environment.clientKey(name)
-            form.set("client_id", id)
-            form.append("client_assertion_type", ClientAssertion.type)
-            form.append("client_assertion", try assertion(options).signed(by: key, algorithms: algorithms))
+            present(try assertion(options).signed(by: key, algorithms: algorithms))
+        case .assertion(let name): present(try await environment.clientAssertion(name).reveal())
         }
     }
 }

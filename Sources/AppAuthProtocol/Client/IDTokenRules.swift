@@ -6,6 +6,8 @@
 /// signIn.idTokenRules.trustedAudiences = ["PROJECT ID"]
 /// ```
 public struct IDTokenRules: Sendable, Hashable {
+    /// The issuers that are accepted (Core §3.1.3.7 step 2). Only the provider's by default.
+    public var issuer = IssuerPolicy.exact
     /// The audiences that are accepted besides the client (Core §3.1.3.7 step 3). None by default.
     public var trustedAudiences: Set<String> = []
     /// How far the two clocks may differ. 60 seconds by default.

@@ -9,6 +9,7 @@ extension Client {
             authentication["key"] = .string(name)
             authentication["audience"] = assertion.audience.stored
         case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.stored
+        case .assertion(let name): authentication["key"] = .string(name)
         default: break
         }
         var json: JSON.Object = [
@@ -49,6 +50,7 @@ extension IDTokenRules {
             "maximumAge": JSON(storing: maximumAge),
         ]
         json["signedResponseAlgorithm"] = signedResponseAlgorithm.map(JSON.string)
+        json["issuer"] = issuer.stored
         return .object(json)
     }
 
@@ -56,6 +58,21 @@ extension IDTokenRules {
         trustedAudiences = Set(try json.strings("trustedAudiences"))
         (leeway, maximumAge) = (try json.duration("leeway"), try json.duration("maximumAge"))
         signedResponseAlgorithm = try json.optional("signedResponseAlgorithm") { try $0.string($1) }
+        issuer = try json.optional("issuer") { try IssuerPolicy(stored: $0.object($1)) } ?? .exact
+    }
+}
+
+extension IssuerPolicy {
+    fileprivate var stored: JSON? {
+        guard case .template(let template, let tenants) = self else { return nil }
+        var json: JSON.Object = ["template": .string(template)]
+        json["tenants"] = tenants.map { .array($0.sorted().map(JSON.string)) }
+        return .object(json)
+    }
+
+    fileprivate init(stored json: StoredObject) throws {
+        self = .template(
+            try json.string("template"), tenants: try json.optional("tenants") { Set(try $0.strings($1)) })
     }
 }
 
@@ -69,6 +86,7 @@ extension ClientAuthentication {
         case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
         case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))
         case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, Assertion(audience: audience))
+        case ("client_assertion", nil, let name?): self = .assertion(named: name)
         default: throw StoredObject.Damage()
         }
     }

@@ -13,7 +13,16 @@ internal import Logging
 /// ```
 public final class Discovery: Sendable {
     let environment: Environment
-    private let cache = LockedValue<[Issuer: Entry]>([:])
+    private let cache = LockedValue<[Name: Entry]>([:])
+
+    /// The document of an issuer, and the policy by which it may name itself.
+    private struct Name: Hashable {
+        let issuer: Issuer
+        let policy: IssuerPolicy
+
+        /// The issuer in the document.
+        var expected: String { policy.template ?? issuer.string }
+    }
 
     private struct Entry {
         let flight = SingleFlight<ProviderMetadata>()
@@ -26,35 +35,42 @@ public final class Discovery: Sendable {
     /// Creates an empty cache.
     public init(environment: Environment) { self.environment = environment }
 
-    /// Returns the metadata of an issuer, from memory if it has not expired. Otherwise sends one GET, or up to three if
+    /// Returns the metadata of an issuer, from memory if it has not expired. Otherwise sends one GET, or up to four if
     /// the first locations have no metadata.
     ///
+    /// - Parameters:
+    ///   - issuer: The issuer.
+    ///   - policy: The policy for the issuer of ID tokens. With a template, the document must name exactly that template
+    ///     as its issuer. The metadata then has the requested issuer, which names the provider in a session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document names another issuer,
     ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
     ///   `CancellationError`.
-    public func metadata(for issuer: Issuer) async throws -> ProviderMetadata {
-        let entry = entry(of: issuer)
+    public func metadata(for issuer: Issuer, policy: IssuerPolicy = .exact) async throws -> ProviderMetadata {
+        let name = Name(issuer: issuer, policy: policy)
+        let entry = entry(of: name)
         if let metadata = entry.metadata(at: environment.now()) { return metadata }
         return try await entry.flight.run { [self] in
             // A request that ended before this caller could join it may have stored the metadata.
             let now = environment.now()
-            if let metadata = self.entry(of: issuer).metadata(at: now) { return metadata }
-            let (metadata, lifetime) = try await fetch(issuer)
+            if let metadata = self.entry(of: name).metadata(at: now) { return metadata }
+            let (metadata, lifetime) = try await fetch(name)
             cache.withLock { cache in
-                cache[issuer]?.metadata = metadata
-                cache[issuer]?.term = Term(from: now, for: lifetime)
+                cache[name]?.metadata = metadata
+                cache[name]?.term = Term(from: now, for: lifetime)
             }
             return metadata
         }
     }
 
     /// Returns the number of callers that wait for the current request.
-    package func waitingCount(for issuer: String) throws -> Int { try entry(of: Issuer(issuer)).flight.waitingCount }
+    package func waitingCount(for issuer: String) throws -> Int {
+        try entry(of: Name(issuer: Issuer(issuer), policy: .exact)).flight.waitingCount
+    }
 
-    private func entry(of issuer: Issuer) -> Entry {
+    private func entry(of name: Name) -> Entry {
         cache.withLock { cache in
-            let entry = cache[issuer] ?? Entry()
-            cache[issuer] = entry
+            let entry = cache[name] ?? Entry()
+            cache[name] = entry
             return entry
         }
     }
@@ -73,10 +89,11 @@ public final class Discovery: Sendable {
     ) async throws -> ProviderMetadata {
         guard metadata[endpoint] == nil, metadata.isDiscovered else { return metadata }
         var failure: AuthError?
+        let name = Name(issuer: metadata.issuer, policy: .exact)
         for url in metadata.issuer.authorizationServerMetadataURLs {
             do {
                 let completed = metadata.completed(
-                    with: endpoint, from: try await fetch(metadata.issuer, at: url).metadata)
+                    with: endpoint, from: try await fetch(name, at: url).metadata)
                 if completed[endpoint] != nil { return completed }
             } catch let error as AuthError {
                 environment.logger.info("discovery: no second document: \(error)")
@@ -89,35 +106,41 @@ public final class Discovery: Sendable {
 
     private typealias Fetched = (metadata: ProviderMetadata, lifetime: Duration)
 
-    private func fetch(_ issuer: Issuer) async throws -> Fetched {
+    private func fetch(_ name: Name) async throws -> Fetched {
+        let urls = name.issuer.openIDConfigurationURLs
         do {
-            return try await fetch(issuer, at: issuer.openIDConfigurationURL)
+            return try await fetch(name, at: urls[0])
         } catch var error as AuthError where error.isMissingDocument {
             // A server of OAuth without OpenID Connect has only the second document (RFC 8414 §3). If that is missing
             // too, the first error is the useful one.
-            for url in issuer.authorizationServerMetadataURLs {
-                do { return try await fetch(issuer, at: url) } catch let next as AuthError where next.isMissingDocument
-                {}
+            for url in urls.dropFirst() + name.issuer.authorizationServerMetadataURLs {
+                do { return try await fetch(name, at: url) } catch let next as AuthError where next.isMissingDocument {}
             }
             let status = error.httpStatus.map { " (\($0))" } ?? ""
-            error.message = "no OpenID configuration at \(issuer.openIDConfigurationURL)\(status). Check the issuer"
-                .shortened(to: 1000)
+            error.message = "no OpenID configuration at \(urls[0])\(status). Check the issuer".shortened(to: 1000)
             throw error
         }
     }
 
-    private func fetch(_ issuer: Issuer, at url: String) async throws -> Fetched {
-        let (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
+    private func fetch(_ name: Name, at url: String) async throws -> Fetched {
+        var (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
         // Discovery §4.3, RFC 8414 §3.3: unless the issuer is exactly the requested one, the document must not be used.
         guard let found = json["issuer"]?.string else {
             throw AuthError(
                 .invalidMetadata, .discovery, "expected an object with 'issuer' at \(url), found \(json.foundIssuer)")
         }
-        guard found == issuer.string, found.utf8.elementsEqual(issuer.string.utf8) else {
+        guard found.isExactly(name.expected) else {
+            let remedy =
+                found.contains(IssuerPolicy.placeholder)
+                ? "It has many tenants: name one in the issuer, or accept several with IDTokenRules.issuer"
+                : "If you trust it, use exactly that issuer (check the trailing slash)"
             throw AuthError(
                 .issuerMismatch, .discovery,
-                "the provider at '\(issuer)' calls itself '\(found.prefix(200))'. If you trust it, use exactly that "
-                    + "issuer (check the trailing slash)")
+                "the provider at '\(name.issuer)' calls itself '\(found.prefix(200))'. \(remedy)")
+        }
+        if var members = json.object, name.policy.template != nil {
+            members["issuer"] = .string(name.issuer.string)
+            json = .object(members)
         }
         return (try ProviderMetadata(json, isDiscovered: true), lifetime)
     }

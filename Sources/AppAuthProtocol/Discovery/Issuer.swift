@@ -22,19 +22,20 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     /// The identifier as written.
     public var string: String { url.string }
 
-    /// The metadata's URL by OpenID Connect Discovery §4.1: after the issuer's path.
-    package var openIDConfigurationURL: String { trimmed + "/.well-known/openid-configuration" }
+    /// The metadata's URLs by OpenID Connect Discovery §4.1, after the issuer's path. Several servers have the same name
+    /// between the host and the path, as in RFC 8414: that URL comes second.
+    package var openIDConfigurationURLs: [String] { locations(of: "openid-configuration").reversed() }
 
-    /// The metadata's URL by RFC 8414 §3.1, between the host and the issuer's path. Several servers have the same name
+    /// The metadata's URLs by RFC 8414 §3.1, between the host and the issuer's path. Several servers have the same name
     /// after the path, as in OpenID Connect Discovery: that URL comes second.
-    package var authorizationServerMetadataURLs: [String] {
-        let name = "/.well-known/oauth-authorization-server"
-        let path = url.path == "/" ? "" : url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-        let between = "\(url.scheme)://\(url.authority)\(name)\(path)"
-        return path.isEmpty ? [between] : [between, trimmed + name]
-    }
+    package var authorizationServerMetadataURLs: [String] { locations(of: "oauth-authorization-server") }
 
-    private var trimmed: String { string.hasSuffix("/") ? String(string.dropLast()) : string }
+    /// The URLs between the host and the path, and after the path.
+    private func locations(of name: String) -> [String] {
+        let (origin, name) = ("\(url.scheme)://\(url.authority)", "/.well-known/\(name)")
+        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        return path.isEmpty ? [origin + name] : [origin + name + path, origin + path + name]
+    }
 }
 
 extension Issuer: ExpressibleByStringLiteral {

@@ -25,6 +25,11 @@ public struct IDToken: Sendable, Hashable {
     /// The authentication methods (RFC 8176), if the token names them.
     public var authenticationMethods: [String]? { claims["amr"]?.strings }
 
+    /// Whether both tokens are about the same user: `sub` is unique only at its issuer (Core §5.7).
+    package func isAbout(userOf other: IDToken) -> Bool {
+        issuer.isExactly(other.issuer) && subject.isExactly(other.subject)
+    }
+
     /// Reads a token that was verified before it was stored, and does not verify it again.
     package init(storedAfterVerification rawValue: Secret) throws {
         let claims: JSON.Object

@@ -106,7 +106,7 @@ public struct IDTokenVerifier: Sendable {
     ) throws {
         let claims = idToken.claims
         try checkSubject(claims)
-        try checkUser(claims, expected)
+        try checkUser(idToken, expected)
         try checkNonce(claims, expected)
         try checkAuthenticationContext(claims, expected)
         try checkHash("at_hash", of: expected.accessToken, claims, algorithm, isRequired: false)
@@ -125,7 +125,7 @@ public struct IDTokenVerifier: Sendable {
         let rules = client.idTokenRules
         (verifier.type, verifier.trustedAudiences) = (.generic, rules.trustedAudiences)
         (verifier.exp, verifier.iat, verifier.nbf) = (.required, .required, .optional)
-        (verifier.leeway, verifier.maximumAge) = (rules.leeway, rules.maximumAge)
+        (verifier.leeway, verifier.maximumAge, verifier.issuerPolicy) = (rules.leeway, rules.maximumAge, rules.issuer)
         if expected.previous != nil {
             verifier.issuerRemedy = ". If the provider has changed its issuer, sign in again with the new one"
         }
@@ -156,11 +156,14 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Core §12.2: the sub after a refresh is the same. The check follows the signature's, because a different sub ends
-    // the session.
-    private func checkUser(_ claims: Claims, _ expected: Expectations) throws {
-        guard let previous = expected.previous, claims.subject?.isExactly(previous.subject) != true else { return }
-        var error = Self.refusal("expected the same 'sub' as before the refresh, found another")
+    // Core §12.2: iss and sub after a refresh are the same. The check follows the signature's, because another user ends
+    // the session. (With only one issuer, step 2 has checked it.)
+    private func checkUser(_ idToken: IDToken, _ expected: Expectations) throws {
+        guard let previous = expected.previous else { return }
+        let isSameIssuer = client.idTokenRules.issuer == .exact || idToken.issuer.isExactly(previous.issuer)
+        guard !isSameIssuer || !idToken.subject.isExactly(previous.subject) else { return }
+        let name = isSameIssuer ? "sub" : "iss"
+        var error = Self.refusal("expected the same '\(name)' as before the refresh, found another")
         error.isForeign = true
         throw error
     }

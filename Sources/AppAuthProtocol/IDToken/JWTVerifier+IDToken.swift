@@ -62,9 +62,10 @@ extension JWTVerifier {
 }
 
 extension IDToken {
-    /// Core §3.3.3.6: both tokens of a sign-in must have the same subject. Their issuer is the client's provider.
+    /// Core §3.3.3.6: both tokens of a sign-in must have the same issuer and subject.
     package func requireSameUser(as other: IDToken?) throws {
-        guard let other, !subject.isExactly(other.subject) else { return }
-        throw IDTokenVerifier.refusal("expected the 'sub' of the ID token that came with the code, found another")
+        guard let other, !isAbout(userOf: other) else { return }
+        throw IDTokenVerifier.refusal(
+            "expected the 'iss' and 'sub' of the ID token that came with the code, found others")
     }
 }

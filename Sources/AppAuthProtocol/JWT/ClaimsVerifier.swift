@@ -42,6 +42,8 @@ package struct ClaimsVerifier: Sendable {
     package var maximumAge: Duration?
     /// How far the two clocks may differ.
     package var leeway: Duration = .seconds(60)
+    /// The issuers that are accepted.
+    var issuerPolicy = IssuerPolicy.exact
     /// What the user can do if the issuer differs, appended to the message.
     var issuerRemedy = ""
     /// Creates the error from a message.
@@ -83,11 +85,12 @@ package struct ClaimsVerifier: Sendable {
         }
     }
 
-    /// RFC 7519 §4.1.1, OpenID Connect Core §3.1.3.7 step 2: the issuer is exactly the provider's.
+    /// RFC 7519 §4.1.1, OpenID Connect Core §3.1.3.7 step 2: the issuer is exactly the provider's, or its tenant's.
     func checkIssuer(_ claims: JSON.Object) throws {
-        let found = claims["iss"]
-        guard iss.covers(found), found != .string(issuer) else { return }
-        throw refusal("expected 'iss' to be '\(issuer)', found \(found.foundText)\(issuerRemedy)")
+        guard iss.covers(claims["iss"]), let objection = issuerPolicy.objection(to: claims, expecting: issuer) else {
+            return
+        }
+        throw refusal(objection + issuerRemedy)
     }
 
     /// RFC 7519 §4.1.3, Core §3.1.3.7 step 3: the audience contains the client, and none that is not trusted.

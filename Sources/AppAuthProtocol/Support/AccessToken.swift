@@ -10,11 +10,15 @@ public struct AccessToken: Sendable, Hashable {
         let type: TokenType
         let received: Timestamp
         let lifetime: Duration?
+        let refreshIn: Duration?
         let serverDate: Date?
 
-        init(_ value: Secret, _ type: TokenType, _ received: Timestamp, _ lifetime: Duration?, _ serverDate: Date?) {
+        init(
+            _ value: Secret, _ type: TokenType, _ received: Timestamp, _ lifetime: Duration?, _ refreshIn: Duration?,
+            _ serverDate: Date?
+        ) {
             (self.value, self.type, self.received) = (value, type, received)
-            (self.lifetime, self.serverDate) = (lifetime, serverDate)
+            (self.lifetime, self.refreshIn, self.serverDate) = (lifetime, refreshIn, serverDate)
         }
     }
 
@@ -26,6 +30,8 @@ public struct AccessToken: Sendable, Hashable {
     public var received: Timestamp { content.received }
     /// How long the token is valid from receipt; nil if the server did not say.
     public var lifetime: Duration? { content.lifetime }
+    /// When the server wants the token to be refreshed, from receipt, although it is still valid; nil if it did not say.
+    package var refreshIn: Duration? { content.refreshIn }
     /// The server's time when it issued the token; nil if its clock is unknown or implausible.
     package var serverDate: Date? { content.serverDate }
 
@@ -34,15 +40,19 @@ public struct AccessToken: Sendable, Hashable {
         self.init(value: value, type: type, received: received, lifetime: lifetime, serverDate: nil)
     }
 
-    package init(value: Secret, type: TokenType, received: Timestamp, lifetime: Duration?, serverDate: Date?) {
-        content = Content(value, type, received, lifetime, serverDate)
+    package init(
+        value: Secret, type: TokenType, received: Timestamp, lifetime: Duration?, refreshIn: Duration? = nil,
+        serverDate: Date?
+    ) {
+        content = Content(value, type, received, lifetime, refreshIn, serverDate)
     }
 
     /// Returns whether two values are the same token, received at the same time.
     public static func == (left: AccessToken, right: AccessToken) -> Bool {
         left.content === right.content
             || (left.value == right.value && left.type == right.type && left.received == right.received
-                && left.lifetime == right.lifetime && left.serverDate == right.serverDate)
+                && left.lifetime == right.lifetime && left.refreshIn == right.refreshIn
+                && left.serverDate == right.serverDate)
     }
 
     /// Hashes the token.
@@ -73,11 +83,15 @@ public struct AccessToken: Sendable, Hashable {
     /// Returns whether the token stays valid for at least `minimumValidity`.
     ///
     /// The default is 60 seconds, but at most a tenth of the lifetime: a token that lasts a minute is not refreshed at
-    /// each call. Returns true if the lifetime is unknown, and false if the age cannot be determined.
+    /// each call. By default, it is also not fresh from the time at which the server wants it to be refreshed
+    /// (`refresh_in`), though never in the first tenth of the lifetime. Returns true if the lifetime is unknown, and
+    /// false if the age cannot be determined.
     public func isFresh(at now: Timestamp, minimumValidity: Duration? = nil) -> Bool {
         guard let lifetime else { return true }
         guard let age = age(at: now), age < lifetime else { return false }
-        return lifetime - age >= minimumValidity ?? min(.seconds(60), lifetime / 10)
+        if let minimumValidity { return lifetime - age >= minimumValidity }
+        if let refreshIn, age >= max(refreshIn, lifetime / 10) { return false }
+        return lifetime - age >= min(.seconds(60), lifetime / 10)
     }
 
     /// Returns the token's age; nil if it cannot be determined. After a reboot, either clock may have been corrected

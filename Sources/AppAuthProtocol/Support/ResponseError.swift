@@ -2,8 +2,15 @@ package import HTTPTypes
 internal import JOSE
 
 extension TransportResponse {
-    /// Returns the OAuth error of a response with status 4xx or 5xx (RFC 6749 §5.2), or an error about the status if it
-    /// has none.
+    /// Whether a response with the status of a success is an error (RFC 6749 §5.2), as several servers send it, GitHub
+    /// among them: it has an `error`, and nothing that was requested.
+    var isErrorWithoutStatus: Bool {
+        guard status == .ok, let members = (try? JSON(parsing: body))?.object else { return false }
+        return members["error"]?.string?.isEmpty == false
+            && ["access_token", "refresh_token", "device_code"].allSatisfy { members[$0] == nil }
+    }
+
+    /// Returns the OAuth error of a response (RFC 6749 §5.2), or an error about the status if it has none.
     ///
     /// - Parameters:
     ///   - url: The URL of the request.
@@ -15,7 +22,7 @@ extension TransportResponse {
         expected: HTTPResponse.Status = .ok
     ) -> AuthError {
         let (status, secrets) = (status.code, self.secrets + secrets)
-        guard (400..<600).contains(status),
+        guard (400..<600).contains(status) || isErrorWithoutStatus,
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
         else { return unexpectedStatus(from: url, stage: stage, expected: expected) }
         let isTemporary =

@@ -23,7 +23,7 @@ package struct TokenEndpoint: Sendable {
             await send(request.form, stage: stage), expecting: expectedType, received: environment.now(), stage: stage)
     }
 
-    /// Sends a form and returns the response in the standard's form, if its status is 200.
+    /// Sends a form and returns the response in the standard's form, if it is a success.
     func send(_ form: FormParameters, stage: AuthError.Stage) async throws -> TransportResponse {
         let url = try client.require(.token)
         let (client, dialect) = (client, environment.dialect)
@@ -31,7 +31,9 @@ package struct TokenEndpoint: Sendable {
             .post(form, to: url, stage: stage) { dialect.tokenRequest(&$0, &$1, client) }
         var response = dialect.tokenResponse(sent)
         response.secrets = sent.secrets
-        guard response.status == .ok else { throw response.oauthError(from: url, stage: stage) }
+        guard response.status == .ok, !response.isErrorWithoutStatus else {
+            throw response.oauthError(from: url, stage: stage)
+        }
         return response
     }
 

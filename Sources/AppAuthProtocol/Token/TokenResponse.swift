@@ -6,6 +6,8 @@ package struct TokenResponse: Sendable {
     package let tokenType: TokenType
     /// The lifetime from receipt; nil if the server did not say.
     package let lifetime: Duration?
+    /// When the server wants the token to be refreshed, from receipt (`refresh_in`, in no RFC); nil if it did not say.
+    package let refreshIn: Duration?
     package let refreshToken: Secret?
     /// The granted scopes, if the response lists them.
     package let scope: [Scope]?
@@ -20,7 +22,8 @@ package struct TokenResponse: Sendable {
     package let serverClock: ServerClock?
 
     private static let known = [
-        "access_token", "token_type", "expires_in", "refresh_token", "scope", "id_token", "authorization_details",
+        "access_token", "token_type", "expires_in", "refresh_in", "refresh_token", "scope", "id_token",
+        "authorization_details",
     ]
 
     package init(
@@ -29,7 +32,7 @@ package struct TokenResponse: Sendable {
     ) {
         (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
         (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
-        (authorizationDetails, additionalParameters) = (nil, nil)
+        (refreshIn, authorizationDetails, additionalParameters) = (nil, nil, nil)
         (self.received, self.serverClock) = (received, serverClock)
     }
 
@@ -64,6 +67,8 @@ package struct TokenResponse: Sendable {
             }
         }
         lifetime = try object.seconds("expires_in").map { .seconds($0) }
+        // Only advice: a value that cannot be read must not make the token unusable.
+        refreshIn = ((try? object.seconds("refresh_in")) ?? nil).map { .seconds($0) }
         var additional = object.members
         for name in Self.known { additional[name] = nil }
         additionalParameters = additional.names.isEmpty ? nil : Secret(JSON.object(additional).serialized())
@@ -81,7 +86,7 @@ package struct TokenResponse: Sendable {
     /// The access token with its type and lifetime.
     package var token: AccessToken {
         AccessToken(
-            value: accessToken, type: tokenType, received: received, lifetime: lifetime,
+            value: accessToken, type: tokenType, received: received, lifetime: lifetime, refreshIn: refreshIn,
             serverDate: serverClock.flatMap { $0.isPlausible ? $0.date : nil })
     }
 }

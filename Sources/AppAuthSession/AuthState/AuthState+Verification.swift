@@ -44,7 +44,9 @@ extension AuthState {
     private func renewMetadata() async -> Bool {
         let old = record.client.provider
         guard old.isDiscovered else { return false }
-        guard let found = try? await Discovery(environment: environment).metadata(for: old.issuer) else { return false }
+        let policy = record.client.idTokenRules.issuer
+        let discovery = Discovery(environment: environment)
+        guard let found = try? await discovery.metadata(for: old.issuer, policy: policy) else { return false }
         let new = old.verifying(as: found)
         guard new != old, record.end == nil else { return false }
         // Another task may have adopted newer metadata meanwhile.

@@ -100,10 +100,9 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Returns whether this is a later sign-in of the same user with the same client; false if either has no ID token.
     func succeeds(_ other: AuthStateRecord) -> Bool {
         guard id != other.id, end == nil, client.id.isExactly(other.client.id),
-            client.provider.issuer == other.client.provider.issuer, let subject = idToken?.subject,
-            let previous = other.idToken?.subject
+            client.provider.issuer == other.client.provider.issuer, let idToken, let previous = other.idToken
         else { return false }
-        return subject.isExactly(previous)
+        return idToken.isAbout(userOf: previous)
     }
 
     /// Whether a revocation of one session's tokens could end the other: several providers then end all grants that the
@@ -111,8 +110,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// the same user.
     func mayShareGrant(with other: AuthStateRecord) -> Bool {
         guard client.provider.issuer == other.client.provider.issuer else { return false }
-        guard let subject = idToken?.subject, let theirs = other.idToken?.subject else { return true }
-        return subject.isExactly(theirs)
+        guard let idToken, let theirs = other.idToken else { return true }
+        return idToken.isAbout(userOf: theirs)
     }
 
     /// Returns the error that keeps the session from being refreshed at this time: that of the last refresh, with

@@ -25,35 +25,46 @@ extension AuthState {
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {
         try await restoreOrPresent(
-            grant, of: client.id, at: client.provider.issuer, store: store, environment: environment
-        ) { _ in client }
+            grant, as: ClientConfiguration(client, environment: environment), store: store)
     }
 
-    /// The same for a client whose provider's metadata is needed only if no stored session can be used.
+    /// The same for a client whose provider's metadata is fetched only if no stored session can be used.
     ///
-    /// - Parameter client: Returns the current client with the provider of the stored session; for nil, with current
-    ///   metadata.
-    package static func restoreOrPresent(
-        _ grant: TokenGrant, of clientID: String, at issuer: Issuer, store: any TokenStore, environment: Environment,
-        client: (ProviderMetadata?) async throws -> Client
+    /// - Parameter configuration: The current client. Its scope is not requested: the grant has its own.
+    /// - Throws: As ``present(_:as:store:environment:)`` and ``ClientConfiguration/client(requiring:)``;
+    ///   ``AuthError/Code/store`` if the store cannot be read.
+    public static func restoreOrPresent(
+        _ grant: TokenGrant, as configuration: ClientConfiguration, store: any TokenStore
     ) async throws -> AuthState {
-        if var record = try await store.convertingErrors({ try await store.load() }),
-            record.belongs(to: clientID, at: issuer),
-            record.isUsable(at: environment.now()), record.grant == (grant.isRepeatable ? grant : nil),
-            case let client = try await client(record.client.provider), client.dpop == nil || record.proofKey != nil
-        {
-            try record.refuseToMove(at: store.location)
-            record.use(client)
-            return AuthState(record: record, store: store, environment: environment, wasStored: true)
-        }
-        return try await present(grant, as: client(nil), store: store, environment: environment)
+        let stored = grant.isRepeatable ? grant : nil
+        if let state = try await restore(as: configuration, with: stored, store: store) { return state }
+        return try await present(
+            grant, as: configuration.client(), store: store, environment: configuration.environment)
+    }
+
+    /// Returns the stored session of a client, or nil if it cannot be used: if it has ended, if it belongs to another
+    /// client or issuer, if its tokens are not bound to a key and the client's should be, or if its access token has
+    /// expired and it cannot be renewed.
+    ///
+    /// - Parameter grant: The grant with which the session renews itself; nil if it has none.
+    package static func restore(
+        as configuration: ClientConfiguration, with grant: TokenGrant? = nil, store: any TokenStore
+    ) async throws -> AuthState? {
+        let environment = configuration.environment
+        guard var record = try await store.convertingErrors({ try await store.load() }),
+            record.belongs(to: configuration.clientID, at: configuration.issuer), record.grant == grant,
+            record.isUsable(at: environment.now()), configuration.dpop == nil || record.proofKey != nil
+        else { return nil }
+        try record.refuseToMove(at: store.location)
+        // The app's current secret and metadata take precedence over the stored ones.
+        record.use(try configuration.client(at: record.client.provider))
+        return AuthState(record: record, store: store, environment: environment, wasStored: true)
     }
 
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
-    /// Checks that the store can take a session. Sends one POST to the token endpoint, never a second one. A session of the
-    /// client's own credentials renews
-    /// itself with the same grant. Any other session needs a refresh token for that. RFC 6749 §4.4, §4.5.
+    /// Checks that the store can take a session. Sends one POST to the token endpoint, never a second one. A
+    /// session of the client's own credentials renews itself with the same grant. Any other session needs a refresh token for that. RFC 6749 §4.4, §4.5.
     ///
     /// An ID token is verified with the provider's keys, without a nonce. If the metadata names no keys, it is dropped.
     ///

@@ -10,12 +10,15 @@ struct AuthorizationReply {
     /// §3.3.2.5).
     func grant(_ request: AuthorizationRequest, to signIn: Browser.SignIn) throws -> Reply {
         let (code, now) = (try OpaqueToken.make(), context.now)
-        let grant = Grant(
+        var grant = Grant(
             id: try OpaqueToken.make(), clientID: request.client.id, subject: signIn.subject, scopes: request.scopes,
             authTime: signIn.time, acr: signIn.acr, nonce: request.nonce, claims: request.claims,
             resources: request.resources, authorizationDetails: request.authorizationDetails,
             sessionID: signIn.sessionID)
-        context.store.withLock { records in
+        // At Google, consent is needed from the second sign-in on. Here, always.
+        grant.isOffline =
+            request.parameters["access_type"] == "offline" && request.prompts.contains("consent")
+        context.store.withLock { [grant] records in
             records.prune(now)
             records.codes[code] = AuthorizationCode(
                 grant: grant, redirectURI: request.redirectURI, codeChallenge: request.codeChallenge,

@@ -19,7 +19,7 @@ extension Metadata {
         let idTokenAlgorithms = context.keys.algorithms.map { JSON.string($0.rawValue) }
         let additional = (context.configuration.addition?.grantTypes ?? []).filter { !GrantType.all.contains($0) }
         let document: JSON = [
-            "issuer": .string(issuer.identifier),
+            "issuer": .string(context.configuration.tenant == nil ? issuer.identifier : issuer.template),
             "authorization_endpoint": .string(issuer.url(.authorization)),
             "token_endpoint": .string(issuer.url(.token)),
             "userinfo_endpoint": .string(issuer.url(.userInfo)),

@@ -7,15 +7,21 @@ struct Issuer: Sendable {
 
     var identifier: String { origin + path }
 
+    /// The issuer of ID tokens for any tenant.
+    var template: String { issuer(of: "{tenantid}") }
+
+    func issuer(of tenant: String) -> String { "\(origin)/\(tenant)/v2.0" }
+
     var scheme: String { String(origin.prefix { $0 != ":" }) }
 
     /// The path of each endpoint on this host.
     private let paths: [Endpoint: String]
 
-    init(origin: String, path: String, appendsOAuthMetadata: Bool = false) {
+    init(origin: String, path: String, appendsOAuthMetadata: Bool = false, insertsOpenID: Bool = false) {
         (self.origin, self.path) = (origin, path)
         paths = [
-            .openIDConfiguration: path + "/.well-known/openid-configuration",
+            .openIDConfiguration: insertsOpenID
+                ? "/.well-known/openid-configuration" + path : path + "/.well-known/openid-configuration",
             // RFC 8414 §3.1: the well-known part is between the host and the issuer's path.
             .oauthMetadata: appendsOAuthMetadata
                 ? path + "/.well-known/oauth-authorization-server" : "/.well-known/oauth-authorization-server" + path,

@@ -27,7 +27,8 @@ extension LocalProvider {
         var origins = listeners.origins
         let issuer = Issuer(
             origin: origins.removeValue(forKey: .issuer) ?? "", path: path,
-            appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer)
+            appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer,
+            insertsOpenID: configuration.insertsOpenIDConfiguration)
         let context = Context(
             configuration: configuration, issuer: issuer, origins: origins, keys: keys, store: Store(Records()),
             people: LockedValue(configuration.users.map { $0.withPictureClaim(issuer) }),

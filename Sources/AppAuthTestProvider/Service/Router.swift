@@ -24,7 +24,8 @@ struct Router: Sendable {
         let origin = context.origin(of: role)
         guard request.isMeant(for: origin) else { return .misdirected(from: origin) }
         do {
-            let reply = try Self.respond(to: request, endpoint, context)
+            let reply = context.configuration.translation(
+                try Self.respond(to: request, endpoint, context), request, endpoint)
             return try DPoP(context: context).accompany(reply, at: endpoint)
         } catch {
             return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")

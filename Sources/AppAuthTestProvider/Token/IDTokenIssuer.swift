@@ -39,7 +39,9 @@ struct IDTokenIssuer {
     func claims(of grant: Grant, for client: RegisteredClient) -> JSON.Object {
         let now = context.now
         var claims = JSON.Object()
-        claims["iss"] = .string(context.issuer.identifier)
+        let tenant = context.configuration.tenant
+        claims["iss"] = .string(tenant.map(context.issuer.issuer(of:)) ?? context.issuer.identifier)
+        claims["tid"] = tenant.map(JSON.string)
         claims["sub"] = grant.subject.map(JSON.string)
         claims["aud"] = .string(client.id)
         if context.configuration.namesAuthorizedParty { claims["azp"] = .string(client.id) }

@@ -24,7 +24,8 @@ struct TokenIssuer {
         records.prune(context.now)
         records.grants[grant.id] = grant
         let isUnasked = context.configuration.givesRefreshTokensUnasked && grant.subject != nil
-        let isAsked = grant.scopes.contains("offline_access")
+        let byAccessType = context.configuration.issuesRefreshTokensByAccessType
+        let isAsked = byAccessType ? grant.isOffline : grant.scopes.contains("offline_access")
         let isOffline = (isAsked || isUnasked) && client.grantTypes.contains("refresh_token")
         return IssuedTokens(
             grant: grant, scopes: grant.scopes, authorizationDetails: grant.authorizationDetails,
@@ -57,11 +58,13 @@ struct TokenIssuer {
     /// time, and a test's fault may access the provider.
     func respond(_ issued: IssuedTokens, to client: RegisteredClient) throws -> TokenReply {
         let hasIDToken = issued.wantsIDToken && issued.grant.scopes.contains("openid") && issued.grant.subject != nil
-        return TokenReply(
+        var reply = TokenReply(
             accessToken: issued.accessToken, tokenType: context.confirmation.tokenType,
             expiresIn: context.accessTokenLifetime(of: client),
             scopes: issued.scopes, authorizationDetails: issued.authorizationDetails, refreshToken: issued.refreshToken,
             idToken: hasIDToken ? try IDTokenIssuer(context: context).token(issued, client) : nil)
+        reply.refreshIn = context.configuration.refreshIn
+        return reply
     }
 }
 

@@ -31,13 +31,15 @@ struct ClientCredentials: Command {
         }
         if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
         // RFC 6749 §4.4: only for confidential clients.
-        if client.secretFile == nil, client.keyFile == nil {
-            throw ValidationError("expected --client-secret-file or --client-key")
+        if client.secretFile == nil, client.keyFile == nil, client.assertionFile == nil {
+            throw ValidationError("expected --client-secret-file, --client-key or --client-assertion-file")
         }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let client = try await self.client.client(clientID, at: provider(console.environment))
+        let client = try await client.configuration(
+            clientID, at: ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint), in: console.environment
+        ).client()
         console.advice.note(client.authentication)
         let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
         let state = try await AuthState.present(
@@ -45,10 +47,5 @@ struct ClientCredentials: Command {
         let (token, record) = (try await state.freshAccessToken(), await state.record)
         try console.succeed(Token.result(token, record), text: token.value.reveal())
         return 0
-    }
-
-    private func provider(_ environment: Environment) async throws -> ProviderMetadata {
-        if let tokenEndpoint { return try ProviderMetadata(tokenEndpoint: tokenEndpoint) }
-        return try await Discovery(environment: environment).metadata(for: Issuer(issuer ?? ""))
     }
 }

@@ -8,8 +8,7 @@ struct Device: Command {
         abstract: "Signs in with a code that you enter on another device, and stores the session.",
         discussion: "Example: sign-in device --issuer https://accounts.example.org --client-id my-app --profile work")
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
-    var issuer: String
+    @OptionGroup var provider: ProviderOptions
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
@@ -24,16 +23,15 @@ struct Device: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        let provider = try provider.provider()
+        let issuer = provider.issuer.string
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
-        let (secret, authentication) = try client.credentials(of: registered)
-        var signIn = try DeviceSignIn(
-            issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
-            scope: scope.map([Scope].init(spaceDelimited:)), environment: console.environment)
-        signIn.dpop = dpop ? .es256 : nil
-        signIn.authentication = authentication
-        signIn.registration = registered?.registration
+        var configuration = try client.configuration(
+            clientID, at: provider, of: registered, in: console.environment)
+        if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
+        configuration.dpop = dpop ? .es256 : nil
         let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
-        let state = try await signIn.run(store: store, console, until: deadline)
+        let state = try await DeviceSignIn(configuration).run(store: store, console, until: deadline)
         session.note(store, console)
         let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))

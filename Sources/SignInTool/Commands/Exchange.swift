@@ -91,17 +91,13 @@ struct Exchange: Command {
         SecurityToken(try SecretFile.read(file), kind: type?.kind ?? .accessToken)
     }
 
-    private func client(_ environment: Environment) async throws -> Client {
-        let provider =
-            if let tokenEndpoint { try ProviderMetadata(tokenEndpoint: tokenEndpoint) } else {
-                try await Discovery(environment: environment).metadata(for: Issuer(session.issuer ?? ""))
-            }
-        return try client.client(session.clientID ?? "", at: provider)
-    }
-
     private func ofFile(_ file: String, _ environment: Environment) async throws -> ExchangedToken {
         let request = try request(of: token(file, subjectType))
-        return try await request.send(as: client(environment), in: environment)
+        let client = try await client.configuration(
+            session.clientID ?? "", at: ProviderPreset(issuer: session.issuer, tokenEndpoint: tokenEndpoint),
+            in: environment
+        ).client()
+        return try await request.send(as: client, in: environment)
     }
 
     private func ofSession(_ console: Console, _ limit: Duration) async throws -> ExchangedToken {

@@ -11,8 +11,7 @@ struct Login: Command {
         commandName: "login", abstract: "Signs in with the browser and stores the session.",
         discussion: "Example: sign-in login --issuer https://accounts.example.org --client-id my-app --profile work")
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
-    var issuer: String
+    @OptionGroup var provider: ProviderOptions
     @Option(
         name: .customLong("client-id"), parsing: .unconditional,
         help: "The client id; not needed after 'sign-in register'.")
@@ -45,7 +44,7 @@ struct Login: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
-        if clientID == nil, try !RegisteredClients.isAny(at: issuer) {
+        if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
             throw ValidationError(
                 "Missing expected argument '--client-id <client-id>', since no client is registered: see 'sign-in register'"
             )
@@ -55,31 +54,27 @@ struct Login: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        let provider = try provider.provider()
+        let issuer = provider.issuer.string
         let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
         let clientID = clientID ?? registered?.id ?? ""
-        let (secret, authentication) = try client.credentials(of: registered)
-        var signIn = try SignIn(
-            issuer: Issuer(issuer), clientID: clientID, clientSecret: secret,
-            scope: scope.map([Scope].init(spaceDelimited:)), appName: "sign-in", environment: console.environment)
+        var configuration = try client.configuration(
+            clientID, at: provider, of: registered, in: console.environment)
+        if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
+        configuration.dpop = dpop ? .es256 : nil
+        var signIn = SignIn(configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
-        signIn.authentication = authentication
-        signIn.registration = registered?.registration
-        signIn.options = asked.options
+        signIn.options = asked.options(over: provider.options)
         signIn.options.isPushed = par
-        signIn.dpop = dpop ? .es256 : nil
         signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.timeout = limit
         let ways = WaysWithoutBrowser(
             console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
-        let found = LockedValue<ProviderMetadata?>(nil)
         let waiting = WaitingNote(within: limit)
         defer { waiting.stop() }
-        signIn.observe = { event in
-            if case .provider(let provider) = event { found.withLock { $0 = provider } }
-            show(event, ways, waiting, console)
-        }
+        signIn.observe = { event in show(event, ways, waiting, console) }
         signIn.pasted = ways.lines
         let claims = LockedValue<JSON?>(nil)
         if userinfo {
@@ -93,8 +88,8 @@ struct Login: Command {
         let state: AuthState
         do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
-            var device = device(in: console, like: signIn)
-            device.provider = found.withLock { $0 }
+            var device = DeviceSignIn(signIn.configuration)
+            device.confirm = signIn.confirm
             state = try await device.run(store: store, console, until: deadline)
         }
         session.note(store, console)
@@ -104,18 +99,6 @@ struct Login: Command {
         try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
         await state.finishRevoking(before: deadline)
         return 0
-    }
-
-    /// Returns the same sign-in with a code for another device.
-    private func device(in console: Console, like signIn: SignIn) -> DeviceSignIn {
-        var device = DeviceSignIn(
-            issuer: signIn.issuer, clientID: signIn.clientID, clientSecret: signIn.clientSecret, scope: signIn.scope,
-            environment: console.environment)
-        device.authentication = signIn.authentication
-        device.dpop = signIn.dpop
-        device.registration = signIn.registration
-        device.confirm = signIn.confirm
-        return device
     }
 
     private func show(
@@ -139,7 +122,7 @@ struct Login: Command {
             }
             ways.offerPasting()
             // A code for another device carries no further parameters.
-            if canUseDevice, asked.options == AuthorizationRequest.Options() { ways.offerDevice() }
+            if canUseDevice, asked.options(over: .init()) == .init() { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
         case .foreignRedirect:
             waiting.sayOnce(
@@ -267,21 +250,24 @@ struct RequestOptions: ParsableArguments, Sendable {
         name: .customLong("param"), parsing: .unconditionalSingleValue, help: "An additional parameter, as name=value.")
     var parameters: [String] = []
 
-    var options: AuthorizationRequest.Options {
+    /// Returns the requested options. They take precedence over those of a preset.
+    func options(over preset: AuthorizationRequest.Options) -> AuthorizationRequest.Options {
         func list(_ text: String?) -> [String] { text?.split(separator: " ").map(String.init) ?? [] }
-        var options = AuthorizationRequest.Options()
-        options.prompt = prompt.map { list($0).map(AuthorizationRequest.Prompt.init(rawValue:)) }
+        var options = preset
+        if let prompt { options.prompt = list(prompt).map(AuthorizationRequest.Prompt.init(rawValue:)) }
+        if pairs.contains(where: { $0.name == "prompt" }) { options.prompt = nil }
         options.loginHint = loginHint
         options.maxAge = maxAge.map(Int.init)
         options.acrValues = list(acrValues)
         options.uiLocales = list(uiLocales)
         options.resources = resource
-        options.additionalParameters = pairs.map { .init($0.name, $0.value) }
+        options.additionalParameters.removeAll { known in pairs.contains { $0.name == known.name } }
+        options.additionalParameters += pairs.map { .init($0.name, $0.value) }
         return options
     }
 
     /// Whether the browser posts the response, so that the address does not contain it.
-    var usesFormPost: Bool { (try? options.withTypedParameters())?.responseMode?.isPosted == true }
+    var usesFormPost: Bool { (try? options(over: .init()).withTypedParameters())?.responseMode?.isPosted == true }
 
     private var pairs: [(name: String, value: String)] {
         parameters.map { text in

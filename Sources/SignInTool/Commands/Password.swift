@@ -36,11 +36,11 @@ struct Password: Command {
         let deadline = ContinuousClock.now + limit
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
-        let provider = try await Discovery(environment: console.environment).metadata(for: Issuer(issuer))
+        let client = try await client.configuration(
+            clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
+        ).client()
         let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
-        let state = try await AuthState.present(
-            grant, as: client.client(clientID, at: provider), store: store,
-            environment: console.environment)
+        let state = try await AuthState.present(grant, as: client, store: store, environment: console.environment)
         session.note(store, console)
         // Only after success: a command that fails prints one line.
         console.note(

@@ -56,9 +56,10 @@ struct DeviceCommand {
     let line: String
 
     init(_ login: Login, _ clientID: String) {
-        var words = ["sign-in", "device", "--issuer", login.issuer, "--client-id", clientID]
+        var words = ["sign-in", "device"] + login.provider.words + ["--client-id", clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         add("--client-secret-file", login.client.secretFile.map(Self.readable))
+        add("--client-assertion-file", login.client.assertionFile)
         add("--client-key", login.client.keyFile)
         add("--client-auth", login.client.method?.rawValue)
         add("--assertion-audience", login.client.audience?.argument)

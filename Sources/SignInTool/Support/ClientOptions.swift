@@ -15,6 +15,10 @@ struct ClientOptions: ParsableArguments, Sendable {
         name: .customLong("client-key"), parsing: .unconditional,
         help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.")
     var keyFile: String?
+    @Option(
+        name: .customLong("client-assertion-file"), parsing: .unconditional,
+        help: "A file with a JWT of another issuer, which authenticates the client. It is read for each request.")
+    var assertionFile: String?
     @Option(name: .customLong("client-auth"), parsing: .unconditional, help: "How the client authenticates.")
     var method: Method?
     @Option(
@@ -26,6 +30,9 @@ struct ClientOptions: ParsableArguments, Sendable {
     var audience: AssertionAudience?
 
     func validate() throws {
+        if assertionFile != nil, secretFile != nil || keyFile != nil || method != nil || audience != nil {
+            throw ValidationError("--client-assertion-file takes no other option for the client's authentication")
+        }
         switch method {
         case .basic, .post, .client_secret_jwt:
             if secretFile == nil { throw ValidationError("--client-auth needs --client-secret-file") }
@@ -45,7 +52,9 @@ struct ClientOptions: ParsableArguments, Sendable {
     }
 
     /// Whether any of the options is given.
-    var isGiven: Bool { secretFile != nil || keyFile != nil || method != nil || audience != nil }
+    var isGiven: Bool {
+        assertionFile != nil || secretFile != nil || keyFile != nil || method != nil || audience != nil
+    }
 
     /// Returns the credentials that the options name. Each file is read once, because a secret may come through a pipe.
     ///
@@ -53,9 +62,12 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// before the user signs in.
     ///
     /// - Parameter registered: The registered client, whose authentication applies if the options name none.
-    func credentials(
+    private func credentials(
         of registered: Client? = nil
     ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
+        if let assertionFile {
+            return (nil, .assertion(named: Self.absolute(assertionFile)))
+        }
         let secret = try secretFile.map(SecretFile.read)
         switch (method, secret) {
         case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
@@ -68,11 +80,15 @@ struct ClientOptions: ParsableArguments, Sendable {
                 let known = registered?.knownAuthentication
                 return (nil, audience == nil ? known : try signing(known))
             }
-            // Stored as an absolute path, since later commands may run in another folder.
-            let path = keyFile.hasPrefix("/") ? keyFile : "\(FileManager.default.currentDirectoryPath)/\(keyFile)"
+            let path = Self.absolute(keyFile)
             _ = try ClientKey(file: path)
             return (secret, .privateKeyJWT(keyNamed: path, assertion))
         }
+    }
+
+    /// A path is stored as an absolute one, since later commands may run in another folder.
+    private static func absolute(_ path: String) -> String {
+        path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
     }
 
     private var assertion: ClientAuthentication.Assertion { .init(audience: audience?.audience ?? .issuer) }
@@ -86,11 +102,16 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
-    /// Creates the client with the authentication from the options, or with one that the provider supports.
-    func client(_ id: String, at provider: ProviderMetadata) throws -> Client {
-        let (secret, authentication) = try credentials()
-        let supported = secret.map { ClientAuthentication.secret($0, for: provider) } ?? .none
-        return Client(id: id, authentication: authentication ?? supported, provider: provider)
+    /// Returns the configuration of a client with the credentials that the options name.
+    ///
+    /// - Parameter registered: The registered client, if there is one.
+    func configuration(
+        _ clientID: String, at provider: ProviderPreset, of registered: Client? = nil, in environment: Environment
+    ) throws -> ClientConfiguration {
+        var configuration = try ClientConfiguration(provider, clientID: clientID, environment: environment)
+        (configuration.clientSecret, configuration.authentication) = try credentials(of: registered)
+        configuration.registration = registered?.registration
+        return configuration
     }
 }
 

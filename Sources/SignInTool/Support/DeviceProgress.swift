@@ -11,7 +11,7 @@ extension DeviceSignIn {
     ) async throws -> AuthState {
         let shown = LockedValue<Countdown?>(nil)
         defer { shown.withLock { $0?.stop() } }
-        console.advice.note(authentication ?? clientSecret.map { .clientSecretBasic($0) } ?? .none)
+        console.advice.note(self.authentication ?? self.clientSecret.map { .clientSecretBasic($0) } ?? .none)
         var signIn = self
         signIn.observe = { event in
             switch event {
@@ -25,7 +25,7 @@ extension DeviceSignIn {
             case .polling(.connectionTrouble(let error, let pause)):
                 shown.withLock { $0 }?.say("\(error.message). Trying again in \(pause.inSeconds).")
             case .provider(let provider):
-                if dpop != nil { console.sayIfWithoutDPoP(provider) }
+                if self.dpop != nil { console.sayIfWithoutDPoP(provider) }
             case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
             case .polling(.waiting), .signedIn: break
             }

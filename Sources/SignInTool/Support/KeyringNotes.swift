@@ -59,7 +59,13 @@ extension StateFolder {
     /// Returns the session in the store.
     static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
         try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) {
-            try await AuthState(restoring: store, environment: environment)
+            let state = try await AuthState(restoring: store, environment: environment)
+            guard let provider = await state?.record.client.provider,
+                let dialect = ProviderPreset.dialect(of: provider)
+            else { return state }
+            var environment = environment
+            environment.dialect = dialect
+            return try await AuthState(restoring: store, environment: environment)
         }
     }
 

@@ -61,7 +61,9 @@ struct SignInLine {
     }
 
     private static let valuesOfThisRun = ["--profile", "--timeout"]
-    private static let paths = ["--client-secret-file", "--client-key", "--password-file", "--ca-file"]
+    private static let paths = [
+        "--client-secret-file", "--client-key", "--client-assertion-file", "--password-file", "--ca-file",
+    ]
 
     private static func split(_ word: String) -> (name: String, value: String?) {
         let name = word.prefix { $0 != "=" }

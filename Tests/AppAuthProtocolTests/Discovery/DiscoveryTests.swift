@@ -30,9 +30,26 @@ struct DiscoveryTests {
             world.provider.fault(.status(.notFound), at: .openIDConfiguration)
             let metadata = try await world.metadata()
             #expect(metadata.issuer.string == world.provider.issuer)
+            var tried = ["/.well-known/openid-configuration" + path, "/.well-known/oauth-authorization-server" + path]
+            if !path.isEmpty { tried.insert(path + "/.well-known/openid-configuration", at: 0) }
+            #expect(world.provider.log.map(\.path) == tried)
+        }
+    }
+
+    @Test(arguments: ["", "/"])
+    func `a document between the host and the issuer's path is found, and must name the issuer`(
+        addition: String
+    ) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        (configuration.issuerPath, configuration.insertsOpenIDConfiguration) = ("/a/b", true)
+        try await World.run(configuration) { world in
+            let issuer = world.provider.issuer + addition
+            world.provider.fault(.editDocument { $0["issuer"] = .string(issuer) }, at: .openIDConfiguration)
+            let error = await authError { try await world.metadata() }
+            #expect(error?.code == (addition.isEmpty ? nil : .issuerMismatch))
             #expect(
                 world.provider.log.map(\.path) == [
-                    path + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server" + path,
+                    "/a/b/.well-known/openid-configuration", "/.well-known/openid-configuration/a/b",
                 ])
         }
     }

@@ -33,6 +33,57 @@ struct IDTokenClaimsTests {
         try expectRefusal("'iss'") { $0["iss"] = issuer }
     }
 
+    private static let tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+    private static let template = IssuerPolicy.template("https://login.example/{tenantid}/v2.0")
+
+    @Test(arguments: [
+        template, .template("https://login.example/{tenantid}/v2.0", tenants: [tenant]),
+        .template("https://{tenantid}.login.example/{tenantid}", tenants: nil),
+    ])
+    func `step 2: the issuer is the template with the token's tenant`(policy: IssuerPolicy) throws {
+        let issuer = policy.template?.replacing("{tenantid}", with: Self.tenant) ?? ""
+        try expectSuccess(configure: { $0.issuer = policy }) {
+            ($0["iss"], $0["tid"]) = (.string(issuer), .string(Self.tenant))
+        }
+        let configure: (inout IDTokenRules) -> Void = { $0.issuer = policy }
+        try expectRefusal("'iss'", configure: configure) { $0["tid"] = .string(Self.tenant) }
+        try expectRefusal("'iss'", configure: configure) {
+            ($0["iss"], $0["tid"]) = (policy.template.map(JSON.string), .string(Self.tenant))
+        }
+    }
+
+    @Test(
+        arguments: [
+            nil, .null, 1, "", "common", "{tenantid}", "31537af4-6d77-4bb9-a681-d2394888ea2",
+            "31537af4-6d77-4bb9-a681-d2394888ea267", "31537af46d774bb9a681d2394888ea26",
+            "31537af4-6d77-4bb9-a681-d2394888ea2g", "31537af4-6d77-4bb9-a681-/../88ea26", "evil.example/x?y=z#12345",
+            "%33%31537af4-6d77-4bb9-a681-d2394888", "31537af4-6d77-4bb9-a681-d2394888ea26/", "３1537af4-6d77-4bb9-a681",
+            "31537af4-6d77-4bb9--a681-d2394888ea26", [.string(tenant)],
+        ] as [JSON?])
+    func `step 2: a tenant that is no UUID is refused, although the issuer matches it`(tenant: JSON?) throws {
+        try expectRefusal("'tid'", configure: { $0.issuer = Self.template }) {
+            $0["iss"] = .string("https://login.example/\(tenant?.string ?? Self.tenant)/v2.0")
+            $0["tid"] = tenant
+        }
+    }
+
+    @Test func `step 2: a tenant that is not accepted is refused`() throws {
+        let other = "9188040d-6c67-4c5b-b112-36a304b66dad"
+        for tenants in [[], [other]] as [Set<String>] {
+            try expectRefusal(
+                "accepted tenant",
+                configure: { $0.issuer = .template("https://login.example/{tenantid}/v2.0", tenants: tenants) }
+            ) {
+                $0["iss"] = .string("https://login.example/\(Self.tenant)/v2.0")
+                $0["tid"] = .string(Self.tenant)
+            }
+        }
+    }
+
+    @Test func `step 2: without a template, the token's tenant is of no interest`() throws {
+        try expectSuccess { $0["tid"] = "evil.example/" }
+    }
+
     // oidcc-client-test-invalid-aud, oidcc-client-test-missing-aud
     @Test(
         arguments: ["other", "S6BhdRkqt3", "s6BhdRkqt3 ", "", [], ["other"], 1, nil, .null, ["s6BhdRkqt3", 1]]

@@ -86,7 +86,7 @@ struct ClientAuthenticationTests {
         ClientAuthentication.none, .clientSecretBasic(Secret("s3cret-value")),
         .clientSecretPost(Secret("s3cret-value")), .clientSecretJWT(Secret("s3cret-value")),
         .clientSecretJWT(Secret("s3cret-value"), .init(audience: .other("https://op.example/token"))),
-        .privateKeyJWT(keyNamed: "/etc/app/key.pem"),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem"), .assertion(named: "/var/run/token"),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .other("https://op.example/token"))),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .endpoint)),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .tokenEndpoint)),
@@ -104,6 +104,7 @@ struct ClientAuthenticationTests {
         #"{"method":"private_key_jwt"}"#, #"{"method":"client_secret_basic"}"#, #"{"method":"client_secret_jwt"}"#,
         #"{"method":"private_key_jwt","key":"a","secret":"b"}"#, #"{"method":"none","secret":"b"}"#,
         #"{"method":"tls_client_auth","secret":"b"}"#, #"{"method":"unheard_of"}"#, "{}",
+        #"{"method":"client_assertion"}"#, #"{"method":"client_assertion","key":"a","secret":"b"}"#,
         #"{"method":"private_key_jwt","key":"a","audience":false}"#,
     ])
     func `a stored method that is not known, or lacks what it needs, is refused`(stored: String) throws {

@@ -25,7 +25,8 @@ struct IssuerTests {
         text: String, openID: String, oauth: String
     ) throws {
         let issuer = try Issuer(text)
-        #expect(issuer.openIDConfigurationURL == openID)
+        let inserted = oauth.replacing("oauth-authorization-server", with: "openid-configuration")
+        #expect(issuer.openIDConfigurationURLs == (inserted == openID ? [openID] : [openID, inserted]))
         #expect(issuer.authorizationServerMetadataURLs.first == oauth)
         // As django-oauth-toolkit has it; without a path both are the same place.
         let behind = openID.replacing("openid-configuration", with: "oauth-authorization-server")

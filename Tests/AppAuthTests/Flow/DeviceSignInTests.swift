@@ -33,6 +33,16 @@ struct DeviceSignInTests {
         }
     }
 
+    @Test func `a stored session is restored, and no code is requested`() async throws {
+        try await World.run { world in
+            let (fixture, store) = (DeviceFixture(world), TestStore())
+            _ = try await world.signIn(store: store)
+            let state = try await fixture.signIn().restoreOrSignIn(store: store)
+            #expect(await state.record == store.record)
+            #expect(world.provider.count(.deviceAuthorization) == 0)
+        }
+    }
+
     // Core §3.1.3.7 step 3
     @Test func `trusted audiences hold for the sign-in, and for a refresh in another process`() async throws {
         try await World.run { world in

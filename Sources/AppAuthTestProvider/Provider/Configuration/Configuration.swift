@@ -34,8 +34,18 @@ extension LocalProvider {
         /// Whether every grant of a user to a client that can refresh has a refresh token, even without the scope
         /// offline_access, as with servers without OpenID Connect (RFC 6749 §1.5).
         package var givesRefreshTokensUnasked = false
+        /// Whether a refresh token is issued for `access_type=offline` with `prompt=consent`, as at Google, and not for the
+        /// scope offline_access.
+        package var issuesRefreshTokensByAccessType = false
         /// The time for which an old refresh token stays valid after a rotation.
         public var refreshTokenGracePeriod = 0
+
+        /// The seconds after which clients should refresh (`refresh_in`); nil sends none.
+        package var refreshIn: Int?
+
+        /// The tenant of all users, with an issuer of its own for ID tokens, as at Microsoft Entra. The metadata names a
+        /// template as the issuer. If nil, there are no tenants.
+        package var tenant: String?
 
         package var idTokenAlgorithm = SignatureAlgorithm.rs256
         /// Whether the response to a refresh has an ID token (OpenID Connect Core §12.2).
@@ -65,6 +75,8 @@ extension LocalProvider {
         /// Whether the RFC 8414 document is at `<issuer>/.well-known/oauth-authorization-server`, which differs from
         /// the location in its §3.1 if the issuer has a path.
         package var appendsOAuthMetadataToIssuer = false
+        /// Whether the OpenID document is between the host and the issuer's path, as in RFC 8414 §3.1.
+        package var insertsOpenIDConfiguration = false
         /// Whether the token endpoint is the only accepted audience of client assertions (OpenID Connect Core §9).
         package var requiresTokenEndpointAudience = false
         /// The values that `resource` may have besides the demo resource (RFC 8707).
@@ -96,6 +108,8 @@ extension LocalProvider {
         /// Called with each request when its response is ready.
         package var observer: (@Sendable (LoggedRequest) -> Void)?
         var addition: (any ProviderAddition)?
+        /// Changes each response to that of another provider.
+        var translation: @Sendable (Reply, Request, Endpoint) -> Reply = { reply, _, _ in reply }
 
         /// Creates a configuration of these clients and users.
         public init(clients: [RegisteredClient], users: [User]) { (self.clients, self.users) = (clients, users) }

@@ -21,6 +21,8 @@ struct Grant: Sendable {
     var authorizationDetails: [JSON] = []
     /// The browser's session in which the grant was made (`sid`).
     var sessionID: String? = nil
+    /// Whether the request asked for a refresh token by `access_type=offline`.
+    var isOffline = false
 }
 
 /// A code that waits for its exchange (RFC 6749 §4.1.2).

@@ -13,12 +13,15 @@ package struct TokenReply: Sendable, Hashable {
     package let idToken: String?
     /// The type of a token from a token exchange (RFC 8693 §2.2.1); nil for every other grant.
     package var issuedTokenType: String?
+    /// The seconds after which the client should refresh, although the token is still valid.
+    package var refreshIn: Int?
 
     var json: JSON {
         var members = JSON.Object()
         members["access_token"] = .string(accessToken)
         members["token_type"] = .string(tokenType)
         members["expires_in"] = .number(.init(expiresIn))
+        members["refresh_in"] = refreshIn.map { .number(.init($0)) }
         members["scope"] = .string(scopes.joined(separator: " "))
         if !authorizationDetails.isEmpty { members["authorization_details"] = .array(authorizationDetails) }
         members["refresh_token"] = refreshToken.map(JSON.string)

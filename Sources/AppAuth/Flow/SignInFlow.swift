@@ -1,0 +1,55 @@
+public import AppAuthProtocol
+public import AppAuthSession
+
+/// A way to sign a user in: ``SignIn`` with the browser, ``DeviceSignIn`` with a code on another device.
+///
+/// The properties of its ``configuration`` can be used as its own: `signIn.dpop = .es256`.
+@dynamicMemberLookup
+public protocol SignInFlow: Sendable {
+    /// The client for which the user signs in.
+    var configuration: ClientConfiguration { get set }
+
+    /// Signs the user in and stores the session, replacing any stored session.
+    ///
+    /// - Throws: ``AuthError``; `CancellationError`.
+    func run(store: any TokenStore) async throws -> AuthState
+}
+
+extension SignInFlow {
+    /// A property of ``configuration``.
+    public subscript<Value>(dynamicMember property: WritableKeyPath<ClientConfiguration, Value>) -> Value {
+        get { configuration[keyPath: property] }
+        set { configuration[keyPath: property] = newValue }
+    }
+
+    /// Returns the stored session, or signs the user in if no stored session can be used.
+    ///
+    /// A stored session cannot be used if it belongs to another issuer or client, if it has ended, if
+    /// ``ClientConfiguration/dpop`` is set and its tokens are not bound to a key, or if its access token has expired
+    /// and it cannot be renewed.
+    ///
+    /// - Throws: The errors of ``run(store:)``.
+    public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
+        if let state = try await restore(store: store) { return state }
+        return try await run(store: store)
+    }
+
+    /// Returns the stored session, or nil if it cannot be used.
+    package func restore(store: any TokenStore) async throws -> AuthState? {
+        try await AuthState.restore(as: configuration, store: store)
+    }
+
+    /// Returns a store in the user's keyring for the session of this client at this issuer.
+    ///
+    /// - Parameter application: The name of the app in the keyring, for example `com.example.MyApp`.
+    public func keyringStore(application: String) -> KeyringTokenStore {
+        KeyringTokenStore(
+            application: application, issuer: configuration.issuer, clientID: configuration.clientID)
+    }
+
+    /// Returns the client, after checking that the provider has every endpoint that the flow needs.
+    func client(requiring endpoints: [ProviderMetadata.Endpoint]) async throws -> Client {
+        let needsKeys = configuration.scope?.contains(.openID) ?? true
+        return try await configuration.client(requiring: endpoints + (needsKeys ? [.keys] : []))
+    }
+}

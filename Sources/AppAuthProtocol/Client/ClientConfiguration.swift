@@ -1,0 +1,90 @@
+/// An app's registration at a provider, and what the app requests there: everything that the ways to sign in have in
+/// common.
+///
+/// ```swift
+/// var configuration = ClientConfiguration(
+///     issuer: "https://accounts.example.org", clientID: "my-app", environment: .live)
+/// configuration.dpop = .es256
+/// let client = try await configuration.client()
+/// ```
+public struct ClientConfiguration: Sendable {
+    /// The provider's issuer.
+    public var issuer: Issuer
+    /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
+    public var provider: ProviderMetadata?
+    /// The client ID.
+    public var clientID: String
+    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
+    public var authentication: ClientAuthentication?
+    /// The client secret, for a confidential client.
+    public var clientSecret: Secret?
+    /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
+    public var dpop: DPoPAlgorithm?
+    /// Whether tokens are bound to the client certificate that the transport presents (RFC 8705 §3).
+    public var bindsTokensToCertificate = false
+    /// What is accepted in ID tokens. It is stored with the session.
+    public var idTokenRules = IDTokenRules()
+    /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
+    public var registration: ClientRegistration?
+    /// The scopes that a sign-in requests. If nil, `openid`, `profile` and `offline_access`, as far as the provider
+    /// lists them (``ProviderMetadata/scopes``).
+    public var scope: [Scope]?
+    /// The HTTP transport, clock and logger.
+    public var environment: Environment { didSet { discovery = Discovery(environment: environment) } }
+    /// Caches the metadata for later uses of this value and its copies.
+    private var discovery: Discovery
+
+    /// Creates a configuration.
+    public init(
+        issuer: Issuer, clientID: String, clientSecret: Secret? = nil, scope: [Scope]? = nil, environment: Environment
+    ) {
+        (self.issuer, self.clientID, self.clientSecret) = (issuer, clientID, clientSecret)
+        (self.scope, self.environment) = (scope, environment)
+        discovery = Discovery(environment: environment)
+    }
+
+    /// Creates the configuration of a known client.
+    package init(_ client: Client, environment: Environment) {
+        self.init(issuer: client.provider.issuer, clientID: client.id, environment: environment)
+        (provider, authentication, registration) = (client.provider, client.authentication, client.registration)
+        (dpop, idTokenRules) = (client.dpop, client.idTokenRules)
+        bindsTokensToCertificate = client.bindsTokensToCertificate
+    }
+
+    /// Returns the client, after checking that the provider has everything that is needed (OpenID Connect Discovery
+    /// §3).
+    ///
+    /// Without ``provider``, the metadata is fetched, unless this value or a copy has recently fetched it.
+    ///
+    /// - Parameter endpoints: The endpoints that the app needs.
+    /// - Throws: As ``Discovery/metadata(for:policy:)`` and ``Discovery/complete(_:with:)``; ``AuthError`` with
+    ///   ``AuthError/Code/invalidMetadata`` that names a missing endpoint, and with
+    ///   ``AuthError/Code/invalidConfiguration`` if ``registration`` has an authentication that the library does not
+    ///   have.
+    public func client(requiring endpoints: [ProviderMetadata.Endpoint] = [.token]) async throws -> Client {
+        var found = if let provider { provider } else { try await fetched() }
+        for endpoint in endpoints {
+            // RFC 8628 §4 registers this one in the metadata of RFC 8414. Some providers list it only there.
+            if endpoint == .deviceAuthorization { found = try await discovery.complete(found, with: endpoint) }
+            _ = try found.require(endpoint)
+        }
+        return try client(at: found)
+    }
+
+    private func fetched() async throws -> ProviderMetadata {
+        try await discovery.metadata(for: issuer, policy: idTokenRules.issuer)
+    }
+
+    /// Returns the client with the metadata of its provider.
+    ///
+    /// - Parameter known: Metadata from earlier, if ``provider`` is nil.
+    package func client(at known: ProviderMetadata) throws -> Client {
+        let provider = provider ?? known
+        let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
+        var client = Client(
+            id: clientID, authentication: try authentication ?? bySecret ?? registration?.authentication() ?? .none,
+            provider: provider, dpop: dpop, bindsTokensToCertificate: bindsTokensToCertificate)
+        (client.registration, client.idTokenRules) = (registration, idTokenRules)
+        return client
+    }
+}

@@ -1,0 +1,77 @@
+import AppAuthTestProvider
+import Foundation
+import JOSE
+import Testing
+
+/// `sign-in` at providers that need more than the standards.
+@Suite(.timeLimit(.minutes(5)))
+struct ProviderOptionTests {
+    private func gitHub(_ fixture: CommandFixture, _ preset: [String] = ["--preset", "github"]) -> [String] {
+        preset + [
+            "--issuer", fixture.issuer, "--authorization-endpoint", fixture.provider.url(.authorization),
+            "--token-endpoint", fixture.provider.url(.token), "--device-endpoint",
+            fixture.provider.url(.deviceAuthorization), "--client-id", "demo", "--scope", "profile email", "--json",
+        ]
+    }
+
+    @Test func `--preset google gets a refresh token without offline_access`() async throws {
+        try await withDesk(.google) { fixture in
+            let result = try await fixture.login("--preset", "google").result()
+            #expect(result["has_refresh_token"]?.bool == true)
+            let sent = try #require(fixture.provider.log(.authorization).first?.query)
+            #expect(sent["access_type"] == "offline" && sent["prompt"] == "consent")
+        }
+    }
+
+    @Test func `options of the command take precedence over the preset's`() async throws {
+        try await withDesk(.google) { fixture in
+            _ = try await fixture.login(
+                "--preset", "google", "--prompt", "login consent", "--param", "access_type=online"
+            ).result()
+            let sent = try #require(fixture.provider.log(.authorization).first?.query)
+            #expect(sent.values("access_type") == ["online"] && sent["prompt"] == "login consent")
+        }
+    }
+
+    @Test func `--preset github signs in, and later commands know its dialect`() async throws {
+        try await withDesk(.gitHub) { fixture in
+            let result = try await fixture.start(["login"] + gitHub(fixture)).outcome().result()
+            #expect(result["scope"]?.string == "profile email" && result["id_token_claims"] == .null)
+            let token = try await fixture.run("token", "--force-refresh", "--json").result()
+            #expect(token["scope"]?.string == "profile email")
+            fixture.provider.revokeGrant(of: try #require(token["access_token"]?.string))
+            let refused = try await fixture.run("token", "--force-refresh", "--json").json()
+            #expect(refused["error"]?["code"]?.string == "sign_in_required")
+        }
+    }
+
+    @Test func `without a preset, the endpoints suffice`() async throws {
+        try await withDesk(.gitHub) { fixture in
+            let result = try await fixture.start(["login"] + gitHub(fixture, [])).outcome().result()
+            #expect(result["scope"]?.string == "profile,email")
+        }
+    }
+
+    @Test func `the device flow works with endpoints, too`() async throws {
+        var configuration = LocalProvider.Configuration.gitHub
+        configuration.devicePollingInterval = 1
+        try await withDesk(configuration) { fixture in
+            let process = try fixture.start(["device"] + gitHub(fixture))
+            try await DeviceCode(process).decide("allow")
+            #expect(try await process.outcome().result()["scope"]?.string == "profile email")
+        }
+    }
+
+    @Test(arguments: [
+        ["login", "--client-id", "a"], ["device", "--client-id", "a"],
+        ["login", "--client-id", "a", "--preset", "unknown"],
+        ["login", "--client-id", "a", "--issuer", "https://x.example", "--device-endpoint", "https://x.example"],
+        ["login", "--client-id", "a", "--preset", "google", "--client-assertion-file", "f", "--client-key", "f"],
+    ])
+    func `a missing or wrong provider is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(arguments).outcome()
+            #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
+        }
+    }
+}
