@@ -6,8 +6,11 @@ extension FileTokenStore {
     /// Creates the store of an app: `$XDG_STATE_HOME/ID/session.json`, or `~/.local/state/ID/session.json` if the variable
     /// is not set to an absolute path (XDG Base Directory Specification).
     ///
-    /// - Parameter appID: The name of the folder, for example `com.example.MyApp`. An app with several sessions needs a
-    ///   store with a path of its own for each, see ``init(path:encryptionKeys:)``.
+    /// - Parameters:
+    ///   - appID: The name of the folder, for example `com.example.MyApp`. An app with several sessions needs a store with
+    ///     a path of its own for each, see ``init(path:encryptionKeys:)``.
+    ///   - encryptionKeys: The first key encrypts, and all of them decrypt. Without keys, only the mode of the file
+    ///     protects the session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an ID that cannot be the name of a folder,
     ///   and with ``AuthError/Code/store`` if the user has no home folder.
     public init(appID: String, encryptionKeys: [SessionEncryptionKey] = []) throws {

@@ -48,8 +48,10 @@ public struct FileTokenStore: TokenStore {
 
     /// Creates a store for a file. It does not read or create anything.
     ///
-    /// - Parameter encryptionKeys: The first key encrypts, and all of them decrypt. Without keys, the session is not
-    ///   encrypted; only the mode of the file protects it.
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - encryptionKeys: The first key encrypts, and all of them decrypt. Without keys, only the mode of the file
+    ///     protects the session.
     public init(path: String, encryptionKeys: [SessionEncryptionKey] = []) {
         (self.path, self.encryptionKeys) = (path, encryptionKeys)
     }
