@@ -112,7 +112,7 @@ extension RelyingParty {
         defer { listener.close() }
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: listener.redirectURI)
         async let journey: Void = travel(to: request.url.reveal(), backTo: listener)
-        let isAnswered = try await listener.redirect { request.isAnswered(byQuery: $0) }
+        let isAnswered = try await listener.redirect { request.isResponse(query: $0) }
         await listener.finish(with: .signedOut(appName: "Conformance"))
         try await journey
         return isAnswered

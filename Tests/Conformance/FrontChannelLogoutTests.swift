@@ -24,7 +24,7 @@ struct FrontChannelLogoutTests {
             // Then the browser goes back to the app.
             let link = try #require(page.firstMatch(of: /<a href="([^"]+)">/)?.1).replacing("&amp;", with: "&")
             async let journey: Void = party.travel(to: String(link), backTo: listener)
-            let isAnswered = try await listener.redirect { request.isAnswered(byQuery: $0) }
+            let isAnswered = try await listener.redirect { request.isResponse(query: $0) }
             await listener.finish(with: .signedOut(appName: "Conformance"))
             try await journey
             #expect(isAnswered)

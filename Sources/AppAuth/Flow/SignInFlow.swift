@@ -24,7 +24,8 @@ extension SignInFlow {
 
     /// Returns the stored session, or signs the user in if no stored session can be used.
     ///
-    /// A stored session cannot be used if it belongs to another issuer or client, if it has ended, if
+    /// A stored session cannot be used if it belongs to another issuer or client, if it is one of the client's own
+    /// credentials, if it has ended, if
     /// ``ClientConfiguration/dpop`` is set and its tokens are not bound to a key, or if its access token has expired
     /// and it cannot be renewed.
     ///

@@ -20,7 +20,8 @@ public struct SignOut: Sendable {
     public var postLogoutRedirect = PostLogoutRedirect.automatic
     /// The query for whether a program handles the scheme of ``PostLogoutRedirect/automatic``.
     public var desktop = DesktopHandlers.system
-    /// The time limit for the whole sign-out. Not every provider sends the browser back.
+    /// The time limit for the revocations and the browser together. The removal from the store has the limits of the
+    /// store. Not every provider sends the browser back.
     public var timeout: Duration = .seconds(300)
     /// Whether programs of other users on this machine may open the one-time URL, which leads to the ID token.
     public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
@@ -34,10 +35,12 @@ public struct SignOut: Sendable {
     /// The address that the provider redirects the browser to after a sign-out. It must be registered for the client
     /// (RP-Initiated Logout §3). Without one, the browser stays at the provider, which cannot confirm the sign-out.
     public enum PostLogoutRedirect: Sendable, Hashable {
-        /// The client's registered URI (``ClientMetadata/postLogoutRedirectURIs``) if a ``ClientRegistrationRequest``
-        /// registered the client, or none if the app can receive none of them. Otherwise, the sign-in's redirect URI.
+        /// If a ``ClientRegistrationRequest`` registered the client: the sign-in's redirect URI if it is registered for
+        /// sign-outs (``ClientMetadata/postLogoutRedirectURIs``), or else another registered one that the app can receive,
+        /// or none. For other clients: the sign-in's redirect URI, or `http://127.0.0.1/callback` with any port if the
+        /// session began without one, for example by ``DeviceSignIn``.
         ///
-        /// If that has a private-use scheme, the library only waits for it, as with
+        /// If the chosen URI has a private-use scheme, the library only waits for it, as with
         /// ``PrivateUseRedirect/Installation/byPackage``. If no program handles the scheme now, as after a sign-in with
         /// ``PrivateUseRedirect/Installation/whileWaiting``, the browser could not come back: it is then sent to the
         /// provider without a redirect, as with ``nowhere``. Such an app uses ``privateUse(_:)``, which makes it the
@@ -58,7 +61,7 @@ public struct SignOut: Sendable {
         /// The revocation of the tokens is complete. Each entry reports success or failure.
         case revoked([TokenRevocation])
         /// The session was removed from the store.
-        case forgotten
+        case removed
         /// The browser is about to open the provider's page.
         case openingBrowser
         /// Something may prevent the browser from opening, or weakens the sign-out's protection. Show it to the user.
@@ -76,7 +79,8 @@ public struct SignOut: Sendable {
         public var revocations: [TokenRevocation] = []
         /// Whether the provider sent the browser back from its end-session endpoint.
         public var sessionEnded = false
-        /// The reason why the session at the provider may not have ended. Nil if it ended or was not to be ended.
+        /// The reason why the session at the provider may not have ended. Nil if it ended, if it was not to be ended, or if
+        /// the provider has no end-session endpoint (``sessionEnded`` is then false).
         public var endSessionError: AuthError?
 
         /// Creates a report of a sign-out that has not started.
@@ -114,7 +118,7 @@ public struct SignOut: Sendable {
         let forgetting: Result<Void, any Error>
         do {
             forgetting = .success(try await state.forget())
-            observe(.forgotten)
+            observe(.removed)
         } catch { forgetting = .failure(error) }
         if endsBrowserSession, record.client.provider[.endSession] != nil {
             do {
@@ -150,7 +154,7 @@ public struct SignOut: Sendable {
         }
         observe(.waiting(postLogoutRedirectURI: listener.redirectURI))
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
-            try await listener.redirect { query in request.isAnswered(byQuery: query) ? true : nil }
+            try await listener.redirect { query in request.isResponse(query: query) ? true : nil }
         }
         await listener.finish(with: pages.signedOut)
     }

@@ -1,8 +1,9 @@
 internal import AppAuthProtocol
 
 extension ProviderPreset {
-    /// Google, which has no scope `offline_access`, and refuses it on a page of its own. A refresh token is requested with
-    /// `access_type=offline`, and with `prompt=consent` at each sign-in, not only at the user's first.
+    /// Google. It rejects the scope `offline_access` with an error page. Instead, the preset sends `access_type=offline`.
+    /// Google issues a refresh token only with the user's consent, so the preset also asks for consent at each sign-in
+    /// (`prompt=consent`).
     public static let google: ProviderPreset = {
         var preset = ProviderPreset(issuer: "https://accounts.google.com")
         preset.options.additionalParameters = [.init("access_type", "offline")]

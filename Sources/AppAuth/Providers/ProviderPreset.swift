@@ -26,7 +26,8 @@ public struct ProviderPreset: Sendable {
 extension ClientConfiguration {
     /// Creates the configuration of a client at a provider with a preset.
     ///
-    /// If `scope` is nil, the preset's is used. Its options are not part of a configuration: they are for ``SignIn``.
+    /// If `scope` is nil, the preset's is used. The preset's dialect replaces that of `environment`. Its options are not
+    /// part of a configuration: they are for ``SignIn``.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the preset's metadata is malformed.
     public init(

@@ -4,7 +4,7 @@ internal import Glibc
 /// A redirect to a private-use scheme, for clients that are registered with one (RFC 8252 §7.1).
 ///
 /// ```swift
-/// // First thing in the app's main: what the desktop has started for a redirect hands it over, and ends.
+/// // First thing in the app's main: if the desktop started this process for a redirect, deliver it and exit.
 /// if CommandLine.arguments.dropFirst().first == "--redirect", let url = CommandLine.arguments.last {
 ///     do { try PrivateUseRedirect.deliver(url) } catch { exit(1) }
 ///     exit(0)

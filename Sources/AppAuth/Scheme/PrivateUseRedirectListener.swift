@@ -7,7 +7,8 @@ internal import Glibc
 /// ```swift
 /// let listener = try await PrivateUseRedirectListener(redirect)
 /// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
-/// try await Browser.system.open(request.url)
+/// let opener = try LoopbackRedirectListener()
+/// try await Browser.system.open(opener.oneTimeURL(redirectingTo: request.url))
 /// let response = try await listener.response(to: request)
 /// listener.close()
 /// ```

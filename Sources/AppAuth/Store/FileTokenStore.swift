@@ -8,7 +8,7 @@ internal import JOSE
 ///
 /// A write goes to a file next to it (`NAME.new`), which is synchronised and renamed; then the folder is synchronised.
 /// After a crash, a full disk or a power cut, the file holds either the complete old session or the complete new one.
-/// Before a refresh token is presented, the store reserves room in `NAME.new` for the new tokens, so a disk that fills
+/// Before a refresh token is sent, the store reserves room in `NAME.new` for the new tokens, so a disk that fills
 /// up meanwhile does not cost the session.
 ///
 /// The file has mode 0600. Missing folders are created with mode 0700; existing folders keep theirs. The store rejects
@@ -24,8 +24,8 @@ internal import JOSE
 /// ``StoreProblem/unavailable``, and the session does not end.
 ///
 /// On a machine without a keyring, the session can be encrypted with ``SessionEncryptionKey``s. A session that is not
-/// encrypted is then rejected (``StoreProblem/encryption``): ``TokenStore/moveSession(to:)`` from a store of another path
-/// encrypts it.
+/// encrypted is then rejected (``StoreProblem/encryption``). To encrypt it, create an encrypted store with another path,
+/// and move the session there with ``TokenStore/moveSession(to:)``.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")

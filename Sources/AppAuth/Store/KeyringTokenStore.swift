@@ -33,7 +33,7 @@ public struct KeyringTokenStore: TokenStore {
     /// Whether the user may be prompted to unlock the keyring. Set it to false for programs that run unattended.
     /// ``TokenStoreCall/isUnattended`` calls never prompt.
     public var mayPrompt = true
-    /// How long a call waits for the user, including other calls that wait for the user.
+    /// How long a call waits for the user's response to a prompt. Waiting for another call's prompt counts too.
     public var promptTimeout = Duration.seconds(30)
     /// How long a change waits for another process that holds the lock of the session. A process holds it for
     /// milliseconds unless it is suspended.

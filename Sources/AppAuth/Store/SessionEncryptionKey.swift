@@ -42,10 +42,10 @@ public struct SessionEncryptionKey: Sendable {
     }
 
     /// Reads a key from a credential of a systemd service: the file `NAME` in `$CREDENTIALS_DIRECTORY`, with 32 random
-    /// bytes (`LoadCredential=` and `LoadCredentialEncrypted=`, systemd.exec(5)). The name is that of the key.
+    /// bytes (`LoadCredential=` and `LoadCredentialEncrypted=`, systemd.exec(5)). The name becomes that of the key.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if there is no such credential, or if its length
-    ///   is another one.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if there is no such credential, or if it does
+    ///   not have 32 bytes.
     public init(systemdCredential name: String) throws {
         try self.init(
             systemdCredential: name, in: getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) })

@@ -8,7 +8,7 @@ internal import JOSE
 /// ```swift
 /// let request = try await AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
 ///     .prepared(in: environment)
-/// try await Browser.system.open(request.url)
+/// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// ```
 public struct AuthorizationRequest: Sendable {
     /// The client.

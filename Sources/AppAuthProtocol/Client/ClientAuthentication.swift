@@ -41,7 +41,7 @@ public enum ClientAuthentication: Sendable, Hashable {
         /// The provider's issuer, which identifies only this provider (RFC 9126 §2, FAPI 2.0 Security Profile
         /// §5.3.3.1).
         case issuer
-        /// The URL of the token endpoint, at whichever endpoint the client authenticates (OpenID Connect Core §9).
+        /// The URL of the token endpoint, regardless of the endpoint at which the client authenticates (OpenID Connect Core §9).
         /// Several servers accept no other audience. Do not use it with several providers: one of them could name
         /// another's endpoint as its own.
         case tokenEndpoint

@@ -14,7 +14,8 @@ public struct ClientConfiguration: Sendable {
     public var provider: ProviderMetadata?
     /// The client ID.
     public var clientID: String
-    /// How the client authenticates. If nil, it uses its secret, if any, with a method that the provider supports.
+    /// How the client authenticates. If nil: with ``clientSecret``, by a method that the provider lists; without a secret,
+    /// as ``registration`` says; without both, ``ClientAuthentication/none``.
     public var authentication: ClientAuthentication?
     /// The client secret, for a confidential client.
     public var clientSecret: Secret?

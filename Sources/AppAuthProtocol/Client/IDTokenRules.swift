@@ -10,7 +10,8 @@ public struct IDTokenRules: Sendable, Hashable {
     public var issuer = IssuerPolicy.exact
     /// The audiences that are accepted besides the client (Core §3.1.3.7 step 3). None by default.
     public var trustedAudiences: Set<String> = []
-    /// How far the two clocks may differ. 60 seconds by default.
+    /// How far the times in a token may differ from the provider's clock, or from this machine's if that is not known. 60
+    /// seconds by default.
     public var leeway: Duration = .seconds(60)
     /// The maximum age of a token that was just received, by its `iat`. A day by default. (The maximum age of the user's
     /// sign-in is ``AuthorizationRequest/Options/maxAge``.)

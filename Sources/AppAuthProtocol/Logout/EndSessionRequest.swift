@@ -14,7 +14,7 @@ public struct EndSessionRequest: Sendable {
     ///   - client: The client that signs out.
     ///   - idToken: The session's ID token, as a hint (§2); nil if it has none.
     ///   - postLogoutRedirectURI: The URI to which the provider then redirects the browser; it must be registered for
-    ///     the client (§3). If it is nil, the browser stays at the provider and ``isAnswered(byQuery:)`` is never true.
+    ///     the client (§3). If it is nil, the browser stays at the provider and ``isResponse(query:)`` is never true.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint.
     public init(client: Client, idToken: IDToken?, postLogoutRedirectURI: String?) throws {
         let endpoint = try client.provider.require(.endSession)
@@ -32,7 +32,7 @@ public struct EndSessionRequest: Sendable {
 
     /// Returns whether a query that the browser returned with is the response to this request: its state must be the
     /// one that was sent (§3).
-    public func isAnswered(byQuery query: String) -> Bool {
+    public func isResponse(query: String) -> Bool {
         guard let parameters = FormParameters(decoding: query), parameters.repeatedName == nil else { return false }
         return parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }
     }

@@ -149,7 +149,8 @@ extension AuthError {
         /// The request was sent, and the server may have acted on it: no response came, or an error of the server (5xx),
         /// or a response that cannot be used.
         case perhapsProcessed
-        /// The server rejected the request, or the library rejected what it has received otherwise, such as a redirect.
+        /// The server rejected the request, or the library rejected data that is not a response to a request, such as a
+        /// redirect.
         case refused
     }
 }

@@ -44,8 +44,8 @@ extension AuthState {
     ///   endpoint could not be looked up; none if the provider has no revocation endpoint, or if another sign-in has
     ///   replaced the session in the store.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed; `CancellationError`
-    ///   if the task was cancelled and, within two seconds, the store has not removed the session or the provider has not
-    ///   responded to a revocation. In both cases the session in memory has ended.
+    ///   if the task is cancelled and the removal or a revocation does not finish within two seconds. In both cases, the
+    ///   session in memory has ended.
     @discardableResult
     public func signOut(revokingTokens: Bool = true) async throws -> [TokenRevocation] {
         let revocations = revokingTokens ? await revokeTokens() : []

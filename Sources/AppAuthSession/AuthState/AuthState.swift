@@ -69,8 +69,8 @@ public actor AuthState {
     /// store has another session by then.
     ///
     /// For a session that was read from this same store, use ``init(restoring:as:environment:)`` instead. This
-    /// initializer takes an empty store for a new one, and would bring back a session that another process has signed
-    /// out meanwhile.
+    /// initializer cannot tell whether the session was stored before: if another process has signed out meanwhile, it
+    /// would store the session again.
     public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
         self.init(record: record, store: store, environment: environment, wasStored: false)
     }

@@ -13,8 +13,8 @@ extension AuthState {
     ///
     /// A stored session cannot be used if it has ended, if it belongs to another client or issuer, if it began with other
     /// client credentials, for example for another scope, or if its access token has expired and it cannot be renewed.
-    /// Such a session is replaced. The grant of a user, for example a password, is not stored: any session of the
-    /// same client that has a user counts, for any user.
+    /// Such a session is replaced. The grant of a user, for example a password, is not stored. So for such a
+    /// grant, a stored session of this client is used even if it belongs to another user.
     ///
     /// - Parameters:
     ///   - grant: The grant to send if no stored session can be used.

@@ -12,9 +12,10 @@ public protocol TokenStore: Sendable {
 
     /// Reads the session; nil if there is none.
     ///
-    /// Takes no lock, so that it works where nothing can be written. It sees the session before a change or after it,
-    /// never in between. It throws if there is something else at the location, or a damaged record. It takes
-    /// milliseconds and does not block forever, since it is also called while a caller waits for the lock.
+    /// It must take no lock, so that it works where nothing can be written. It sees the session before a change or after
+    /// it, never in between. It throws if there is something else at the location, or a damaged record. It must return
+    /// within milliseconds, unless it prompts the user, which it may do only if ``TokenStoreCall/isUnattended`` is false:
+    /// it is also called while a caller waits for the lock.
     func load() async throws -> AuthStateRecord?
 
     /// Reads the session, lets `change` alter it, and writes it, in one step: no other change comes between.
@@ -53,9 +54,9 @@ extension TokenStore {
 
 /// What a store can know about the call that it serves.
 public enum TokenStoreCall {
-    /// Whether no caller waits for this call, or it may be repeated often: ``AuthState`` repeats a write that the store has
-    /// rejected, or a read while another process holds the refresh lock, and ``AuthState/synchronize()`` reads. A store
-    /// that could prompt the user, for example to unlock a keyring, does not do so then: it would prompt every minute.
+    /// Whether the call must not prompt the user, for example to unlock a keyring. It is true for calls without a waiting
+    /// caller and for calls that repeat: retries of a rejected write, reads while another process holds the refresh lock,
+    /// and ``AuthState/synchronize()``.
     @TaskLocal public static var isUnattended = false
 
     /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a

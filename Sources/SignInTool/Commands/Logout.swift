@@ -134,7 +134,7 @@ struct Logout: Command {
                 console.say("Open this URL in a browser on this machine to end the session there too:")
                 console.say("  \(url)")
             case .waiting(let uri): note.start { Self.sayWhatToCompare(uri, record, console) }
-            case .forgotten:
+            case .removed:
                 console.log("store: removed the session")
                 if local { Self.sayWhatStaysValid(record, [], console) }
             case .revoked(let revocations):

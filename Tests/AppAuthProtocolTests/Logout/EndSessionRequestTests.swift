@@ -42,7 +42,7 @@ struct EndSessionRequestTests {
         let request = try EndSessionRequest(
             record: record("https://op.example/logout"), postLogoutRedirectURI: "http://127.0.0.1:9/")
         let state = try #require(try items(request.urlWithoutHint, "https://op.example/logout?").last).value
-        #expect(request.isAnswered(byQuery: query.replacing("STATE", with: state)) == isOurs)
+        #expect(request.isResponse(query: query.replacing("STATE", with: state)) == isOurs)
     }
 
     @Test func `without an endpoint the error names it`() throws {
