@@ -67,8 +67,9 @@ struct CurlOptions: Sendable {
         case .none: handle.set(SHIMS_CURLOPT_PROXY, "")
         case .url(let url): handle.set(SHIMS_CURLOPT_PROXY, url)
         }
+        guard target.isSecure else { return }
         switch configuration.proxyAuthentication {
-        case .basic: handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_BASIC.rawValue))
+        case .basic: break
         case .digest: handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_DIGEST.rawValue))
         case .ntlm: handle.set(SHIMS_CURLOPT_PROXYAUTH, Int(SHIMS_CURL_AUTH_NTLM.rawValue))
         case .negotiate:

@@ -65,7 +65,7 @@ public final class CurlTransport: HTTPTransport {
     }
 
     /// How a proxy authenticates the user. Name and password are those in the URL of the proxy. The environment's proxies
-    /// use it too.
+    /// use it too. For http, it is always ``basic``: the others repeat the request, which only https hides from them.
     public enum ProxyAuthentication: Sendable, Hashable {
         /// The password in clear text (RFC 7617).
         case basic

@@ -29,6 +29,8 @@ package struct HTTPTarget: Sendable, Hashable {
     /// The host and port as in a URL, for messages.
     package var hostAndPort: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
+    var isSecure: Bool { url.hasPrefix("https:") }
+
     /// Whether the host is `localhost`, in 127.0.0.0/8, or `::1` (RFC 8252 §7.3, RFC 6761 §6.3).
     package var isLoopback: Bool {
         let name = host.lowercased()

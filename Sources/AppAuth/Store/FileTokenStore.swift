@@ -25,7 +25,8 @@ internal import JOSE
 ///
 /// On a machine without a keyring, the session can be encrypted with ``SessionEncryptionKey``s. A session that is not
 /// encrypted is then rejected (``StoreProblem/encryption``). To encrypt it, create an encrypted store with another path,
-/// and move the session there with ``TokenStore/moveSession(to:)``.
+/// and move the session there with ``TokenStore/moveSession(to:)``. The key protects the content, not the place: a program
+/// that can write the folder can put back an older file, or another file that was encrypted with the same key.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")

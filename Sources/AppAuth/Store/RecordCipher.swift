@@ -22,7 +22,7 @@ package struct RecordCipher: Sendable {
         (self.keys, self.readsPlaintext) = (keys, readsPlaintext)
     }
 
-    /// - Parameter place: What the record is bound to: in another place, it is not authentic.
+    /// - Parameter place: What the record is bound to: in another place, it is not authentic. Empty for none.
     package func seal(_ record: AuthStateRecord?, in place: String) throws -> SealedRecord {
         guard let record else { return SealedRecord() }
         let plaintext = try record.encoded()
@@ -46,7 +46,9 @@ package struct RecordCipher: Sendable {
             }
             return record
         }
-        guard let key = try keys.lazy.compactMap({ try $0.bytes(for: id) }).first else {
+        var key: [UInt8]?
+        for candidate in keys where key == nil { key = try candidate.bytes(for: id) }
+        guard let key else {
             throw AuthError.encryption(
                 location, "is encrypted with the key '\(id.shortened(to: 100))', which is not among the keys given")
         }

@@ -22,7 +22,8 @@ public struct SessionEncryptionKey: Sendable {
         guard bytes.count == ContentEncryption.a256GCM.keyByteCount, !id.isEmpty, !PassphraseKeys.areOwn(id) else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an encryption key of 32 bytes with a name, found '\(id)' with \(bytes.count) bytes",
+                "expected an encryption key of 32 bytes, with a name that does not begin with scrypt:, found '\(id)' with "
+                    + "\(bytes.count) bytes",
                 outcome: .notSent)
         }
         source = .bytes(id: id, bytes)
@@ -88,35 +89,46 @@ public struct SessionEncryptionKey: Sendable {
 
 /// The keys that were derived from a passphrase, one for each salt. The name of a key is `scrypt:SALT:CHECK`.
 private final class PassphraseKeys: Sendable {
+    private typealias Key = (id: String, bytes: [UInt8])
+
     private static let prefix = "scrypt:"
     private let passphrase: Secret
-    private let derived = LockedValue<[(id: String, bytes: [UInt8])]>([])
+    /// The keys by their salts, and the latest one whose check was right.
+    private let derived = LockedValue<(bySalt: [[UInt8]: Key], forWriting: Key?)>(([:], nil))
 
     init(_ passphrase: Secret) { self.passphrase = passphrase }
 
     static func areOwn(_ id: String) -> Bool { id.hasPrefix(prefix) }
 
     func bytes(for id: String) throws -> [UInt8]? {
-        if let known = derived.withLock({ $0.first { $0.id == id } }) { return known.bytes }
         guard Self.areOwn(id), let salt = id.dropFirst(Self.prefix.count).split(separator: ":").first,
             let salt = Base64URL.decode(String(salt)), salt.count == 16
         else { return nil }
-        let key = try derive(salt)
-        return constantTimeEqual(Array(key.id.utf8), Array(id.utf8)) ? key.bytes : nil
+        let key = try key(salt)
+        guard constantTimeEqual(Array(key.id.utf8), Array(id.utf8)) else { return nil }
+        derived.withLock { $0.forWriting = key }
+        return key.bytes
     }
 
     /// Reuses the salt of a session that was read, so that each process derives one key.
     func forWriting() throws -> (id: String, bytes: [UInt8]) {
-        if let known = derived.withLock({ $0.last }) { return known }
-        return try derive(randomBytes(16))
+        if let known = derived.withLock({ $0.forWriting }) { return known }
+        let key = try key(randomBytes(16))
+        derived.withLock { $0.forWriting = key }
+        return key
     }
 
-    private func derive(_ salt: [UInt8]) throws -> (id: String, bytes: [UInt8]) {
+    private func key(_ salt: [UInt8]) throws -> Key {
+        if let known = derived.withLock({ $0.bySalt[salt] }) { return known }
         let bytes = try Scrypt.derive(40, from: Array(passphrase.reveal().utf8), salt: salt)
         // The check tells only what decrypting a session with the key would tell, too.
         let id = Self.prefix + Base64URL.encode(salt) + ":" + Base64URL.encode(Array(bytes[32...]))
         let key = (id: id, bytes: Array(bytes[..<32]))
-        derived.withLock { $0.append(key) }
+        derived.withLock { derived in
+            // Salts come from files. A few are enough: each session has one.
+            if derived.bySalt.count >= 16 { derived.bySalt = [:] }
+            derived.bySalt[salt] = key
+        }
         return key
     }
 }

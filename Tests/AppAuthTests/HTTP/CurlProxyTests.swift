@@ -56,43 +56,58 @@ struct CurlProxyTests {
         }
     }
 
-    @Test func `a proxy with NTLM gets the name and a proof of the password, and never the password`() async throws {
+    @Test(arguments: [CurlTransport.ProxyAuthentication.digest, .ntlm])
+    func `a proxy gets the name and a proof of the password, and never the password or the request`(
+        authentication: CurlTransport.ProxyAuthentication
+    ) async throws {
+        // MS-NLMP §2.2.1.2: no target, the flags for OEM text and NTLM, and the server's challenge.
+        var challenge = Array("NTLMSSP\0".utf8)
+        challenge += [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0]
+        challenge += [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]
+        let field =
+            authentication == .ntlm
+            ? "NTLM " + Data(challenge).base64EncodedString() : "Digest realm=\"proxy\", nonce=\"abc\", qop=\"auth\""
         let proxy = try RawServer { connection in
             try connection.readRequest()
-            // MS-NLMP §2.2.1.2: no target, the flags for OEM text and NTLM, and the server's challenge.
-            var message = Array("NTLMSSP\0".utf8)
-            message += [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0]
-            message += [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]
-            let text = Data(message).base64EncodedString()
-            try connection.reply("407 Proxy Authentication Required", ["Proxy-Authenticate: NTLM \(text)"], body: "")
+            try connection.reply("407 Proxy Authentication Required", ["Proxy-Authenticate: \(field)"])
             try connection.readRequest()
-            try connection.reply(body: "by proxy")
+            try connection.reply("502 Bad Gateway")
         }
-        var configuration = CurlTransport.Configuration(proxy: .url("http://jane:looking-glass@\(proxy.authority)"))
-        configuration.proxyAuthentication = .ntlm
-        #expect(try await CurlTransport(configuration).send(elsewhere("http")).text == "by proxy")
-        let messages = proxy.requests.compactMap { $0.values("Proxy-Authorization").first }.map { field in
-            String(decoding: Data(base64Encoded: String(field.dropFirst("NTLM ".count))) ?? Data(), as: UTF8.self)
+        let error = await authError { _ = try await Self.transport(authentication, proxy).send(elsewhere("https")) }
+        #expect(error?.outcome == .notSent)
+        #expect(proxy.requests.allSatisfy { $0.line.hasPrefix("CONNECT ") && $0.values("Authorization") == [] })
+        let proof = try #require(proxy.requests.last?.values("Proxy-Authorization").first)
+        if authentication == .ntlm {
+            let message = Data(base64Encoded: String(proof.dropFirst("NTLM ".count))) ?? Data()
+            #expect(message.starts(with: Data("NTLMSSP\0\u{3}".utf8)))
+            #expect(String(decoding: message, as: UTF8.self).contains("jane"))
+        } else {
+            #expect(proof.hasPrefix("Digest username=\"jane\""))
         }
-        #expect(messages.map { String($0.prefix(9)) } == ["NTLMSSP\0\u{1}", "NTLMSSP\0\u{3}"])
-        #expect(messages.last?.contains("jane") == true && !messages.contains { $0.contains("looking-glass") })
+        #expect(!proxy.requests.contains { $0.head.contains("looking-glass") || $0.head.contains("Basic") })
     }
 
-    @Test(arguments: [CurlTransport.ProxyAuthentication.basic, .digest, .negotiate])
-    func `the proxy gets no other proof than the configured one`(
+    @Test(arguments: [CurlTransport.ProxyAuthentication.basic, .digest, .ntlm, .negotiate])
+    func `a proxy that offers only Basic gets the password only if that is configured`(
         authentication: CurlTransport.ProxyAuthentication
     ) async throws {
         let proxy = try RawServer { connection in
             try connection.readRequest()
-            try connection.reply("407 Proxy Authentication Required", ["Proxy-Authenticate: Other"], body: "no")
+            try connection.reply("407 Proxy Authentication Required", ["Proxy-Authenticate: Basic realm=\"proxy\""])
         }
+        let error = await authError { _ = try await Self.transport(authentication, proxy).send(elsewhere("https")) }
+        #expect(error?.outcome == .notSent)
+        let basic = "Basic " + Data("jane:looking-glass".utf8).base64EncodedString()
+        let fields = proxy.requests.flatMap { $0.values("Proxy-Authorization") }
+        #expect(fields.contains(basic) == (authentication == .basic), "\(fields)")
+    }
+
+    private static func transport(
+        _ authentication: CurlTransport.ProxyAuthentication, _ proxy: RawServer
+    ) -> CurlTransport {
         var configuration = CurlTransport.Configuration(proxy: .url("http://jane:looking-glass@\(proxy.authority)"))
         configuration.proxyAuthentication = authentication
-        let response = try? await CurlTransport(configuration).send(elsewhere("http"))
-        #expect(response == nil || response?.status == 407)
-        let sent = proxy.requests.flatMap { $0.values("Proxy-Authorization") }
-        let basic = "Basic " + Data("jane:looking-glass".utf8).base64EncodedString()
-        #expect(sent == (authentication == .basic ? [basic] : []))
+        return CurlTransport(configuration)
     }
 
     @Test(arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.255.1.2", "[::1]"])

@@ -34,6 +34,8 @@ final class SimpleServer: Sendable {
     private let listener: CInt
     let port: UInt16
     private let received = LockedValue<[SimpleRequest]>([])
+    /// Whether the listener is open. A closed one may have its number given to another test's file.
+    private let isOpen = LockedValue(true)
 
     var requests: [SimpleRequest] { received.withLock { $0 } }
     /// The host and port, as in a URL.
@@ -51,7 +53,7 @@ final class SimpleServer: Sendable {
         }
         guard isListening else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         (self.listener, port) = (listener, UInt16(bigEndian: address.sin_port))
-        Thread.detachNewThread { [received] in
+        Thread.detachNewThread { [received, isOpen] in
             while true {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else { break }
@@ -65,13 +67,20 @@ final class SimpleServer: Sendable {
                     Self.write((try? respond(request)) ?? failure, to: connection)
                 }
             }
-            close(listener)
+            isOpen.withLock { isOpen in
+                isOpen = false
+                close(listener)
+            }
         }
     }
 
     deinit { stop() }
 
-    func stop() { shutdown(listener, CInt(SHUT_RDWR)) }
+    func stop() {
+        isOpen.withLock { isOpen in
+            if isOpen { shutdown(listener, CInt(SHUT_RDWR)) }
+        }
+    }
 
     private static func read(_ connection: CInt) -> SimpleRequest? {
         var bytes: [UInt8] = []
