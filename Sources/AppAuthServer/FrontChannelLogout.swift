@@ -35,7 +35,8 @@ public struct FrontChannelLogout: Sendable, Hashable {
         }
         // §2: if one of them is present, both must be.
         (issuer, sessionID) = (try single("iss"), try single("sid"))
-        guard issuer.isExactly(client.provider.issuer.string) else {
+        // With several issuers, `names` decides which session's it is.
+        guard client.idTokenRules.issuer.accepts(issuer, as: client.provider.issuer.string) else {
             throw refusal("expected 'iss' to be '\(client.provider.issuer)', found another")
         }
     }

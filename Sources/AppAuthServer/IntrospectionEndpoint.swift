@@ -64,7 +64,8 @@ public struct IntrospectionEndpoint: Sendable {
                 "expected content of type application/\(type), found \(response.mediaType ?? "none")")
         }
         var expected = ClaimsVerifier(client: client, refusal: Introspection.refusal)
-        expected.type = .required(type)
+        // RFC 9701 §5: the issuer is that of the server, not of the user's tenant.
+        (expected.type, expected.issuerPolicy) = (.required(type), .exact)
         (expected.iat, expected.maximumAge) = (.required, .seconds(300))
         let claims = try await verifier.claims(
             in: String(decoding: response.body, as: UTF8.self), signedBy: client.introspectionAlgorithms, expected)

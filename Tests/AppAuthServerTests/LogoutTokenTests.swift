@@ -31,7 +31,8 @@ struct LogoutTokenTests {
 
         init(
             secret: String? = nil, algorithms: [String] = ["ES256", "HS256", "none"], registered: String? = nil,
-            trustedAudiences: Set<String> = [], date: Date? = nil, _ edit: (inout Environment) -> Void = { _ in }
+            trustedAudiences: Set<String> = [], issuer: IssuerPolicy = .exact, date: Date? = nil,
+            _ edit: (inout Environment) -> Void = { _ in }
         ) throws {
             let signer = try Signer()
             let clock = LockedValue(Signer.now)
@@ -42,7 +43,7 @@ struct LogoutTokenTests {
                 id: "s6BhdRkqt3", authentication: secret.map { .clientSecretBasic(Secret($0)) } ?? .none,
                 provider: provider)
             client.idTokenRules.signedResponseAlgorithm = registered
-            client.idTokenRules.trustedAudiences = trustedAudiences
+            (client.idTokenRules.trustedAudiences, client.idTokenRules.issuer) = (trustedAudiences, issuer)
             var environment = Environment(
                 transport: KeyServer(document: ["keys": [signer.jwk()]], date: date),
                 now: { Timestamp(wall: clock.withLock { $0 }) })
@@ -95,6 +96,24 @@ struct LogoutTokenTests {
     func `values that the specification leaves open are accepted`(name: String, value: JSON?) async throws {
         let bench = try Bench()
         _ = try await bench.verifier.verify(bench.token { $0[name] = value })
+    }
+
+    private static let tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+
+    @Test(
+        arguments: [
+            (tenant, .string(tenant), nil), (tenant, nil, "'tid'"), ("common", "common", "'tid'"),
+            ("9188040d-6c67-4c5b-b112-36a304b66dad", .string(tenant), "'iss'"),
+            ("9188040d-6c67-4c5b-b112-36a304b66dad", "9188040d-6c67-4c5b-b112-36a304b66dad", "accepted tenant"),
+        ] as [(String, JSON?, String?)])
+    func `with a template, the issuer is that of an accepted tenant`(
+        issuer: String, tenant: JSON?, message: String?
+    ) async throws {
+        let bench = try Bench(issuer: .template(Signer.issuer + "/{tenantid}", tenants: [Self.tenant]))
+        let error = await refusal(
+            bench, try bench.token { ($0["iss"], $0["tid"]) = (.string(Signer.issuer + "/" + issuer), tenant) })
+        #expect(error?.code == (message == nil ? nil : .invalidLogoutToken))
+        #expect(message.map { error?.message.contains($0) == true } ?? true, "\(String(describing: error))")
     }
 
     /// The names are those of the OpenID Foundation's modules, where they have one.

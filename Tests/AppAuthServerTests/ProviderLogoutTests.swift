@@ -111,6 +111,19 @@ struct ProviderLogoutTests {
         #expect(right.sessionID == "s" && right.issuer == "https://op.example")
     }
 
+    private static let tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+
+    @Test(arguments: [
+        ("https://op.example/\(tenant)", true), ("https://op.example/9188040d-6c67-4c5b-b112-36a304b66dad", false),
+        ("https://op.example/common", false), ("https://op.example", false), ("https://evil.example/\(tenant)", false),
+    ])
+    func `with a template, a front-channel request names an accepted tenant`(issuer: String, isAccepted: Bool) throws {
+        var client = Client(id: "a", provider: try ProviderMetadata(issuer: "https://op.example", endpoints: [:]))
+        client.idTokenRules.issuer = .template("https://op.example/{tenantid}", tenants: [Self.tenant])
+        let error = refusal { try FrontChannelLogout(fromQuery: "iss=\(issuer)&sid=s", client: client) }
+        #expect((error == nil) == isAccepted && error?.message.contains("'iss'") ?? true)
+    }
+
     /// Which ID tokens a logout token names: `iss`, `sub` and `sid` of both.
     @Test(
         arguments: [

@@ -1,4 +1,3 @@
-import AppAuthProtocol
 import AppAuthSession
 import Foundation
 import HTTPTypes
@@ -6,6 +5,8 @@ import JOSE
 import AppAuthTestProvider
 import TestFixtures
 import Testing
+
+@testable import AppAuthProtocol
 
 /// A sign-in that the user approves on another device (CIBA Core), in poll mode.
 struct BackchannelSignInTests {
@@ -131,6 +132,13 @@ struct BackchannelSignInTests {
             fixture.world.provider.fault(.editIDToken { $0.claims["sub"] = "mallory" }, at: .token)
             let error = await authError { try await fixture.signIn(third) }
             #expect(error?.code == .invalidIDToken && error?.message.contains("as a hint") == true)
+            // Core §5.7: the same `sub` of another issuer is another user.
+            var claims = idToken.claims.members
+            claims["iss"] = "https://other.example"
+            let foreign = try await fixture.begin(.idToken(IDToken(rawValue: idToken.rawValue, claims: Claims(claims))))
+            fixture.plan(duringPause: 4) { try $0.decide() }
+            let refusal = await authError { try await fixture.signIn(foreign) }
+            #expect(refusal?.code == .invalidIDToken && refusal?.message.contains("as a hint") == true)
         }
     }
 }

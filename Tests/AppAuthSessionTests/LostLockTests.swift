@@ -1,6 +1,7 @@
 import AppAuth
 import AppAuthConcurrency
 import AppAuthTestProvider
+import Foundation
 import Testing
 import TestFixtures
 
@@ -38,7 +39,21 @@ struct LostLockTests {
                 return newer?.changes == 0 ? newer?.record : nil
             }
             if let due { await base.put(due) }
-            return try await base.update(change)
+            // As a store does whose database has a thread of its own: there, no task-local value is set.
+            return try await base.update { stored in
+                let made = LockedValue<Swift.Result<(AuthStateRecord?, Result), any Error>?>(nil)
+                let (copy, end) = (stored, DispatchSemaphore(value: 0))
+                Thread.detachNewThread {
+                    var copy = copy
+                    let result = Swift.Result { try change(&copy) }
+                    made.withLock { $0 = result.map { (copy, $0) } }
+                    end.signal()
+                }
+                end.wait()
+                let (changed, result) = try #require(made.withLock { $0 }).get()
+                stored = changed
+                return result
+            }
         }
     }
 

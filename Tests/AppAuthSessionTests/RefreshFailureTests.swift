@@ -46,6 +46,7 @@ struct RefreshFailureTests {
         (.status(.badRequest, json: ["error": "invalid_request"]), "invalid_request"),
         (.status(.badRequest, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
         (.status(.ok, json: ["error": "temporarily_unavailable"]), "temporarily_unavailable"),
+        (.status(.ok, json: ["access_token": .null, "error": "server_error"]), "server_error"),
         (.status(.ok, json: ["error": "", "error_description": "x"]), .invalidResponse),
         (.status(.ok, json: ["error": ["invalid_grant"]]), .invalidResponse),
         (.status(.created, json: ["error": "invalid_grant"]), .invalidResponse),
@@ -173,6 +174,64 @@ struct RefreshFailureTests {
             #expect(error.outcome == .perhapsProcessed)
             #expect(await state.record.end == nil)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
+        }
+    }
+
+    private struct Failure: Error {}
+
+    /// An app may request the assertion from another server, even with a session of its own.
+    @Test(
+        arguments: [
+            (
+                AuthError(.invalidGrant, .token, "no", server: OAuthError(error: "invalid_grant"), httpStatus: 400),
+                .unavailable, false
+            ),
+            (
+                AuthError(.invalidResponse, .token, "no", outcome: .perhapsProcessed, isTemporary: true),
+                .unavailable, true
+            ),
+            (AuthError(.timeout, .token, "no", outcome: .perhapsProcessed, isTemporary: true), .timeout, true),
+            (AuthError(.signInRequired, .refresh, "no"), .unavailable, false),
+            (AuthError(.invalidConfiguration, .configuration, "no"), .invalidConfiguration, false),
+            (CancellationError(), .unavailable, true), (Failure(), .unavailable, true),
+        ] as [(any Error, AuthError.Code, Bool)])
+    func `a client assertion that cannot be obtained leaves the session as it is`(
+        cause: any Error, code: AuthError.Code, isTemporary: Bool
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            _ = try await world.signIn(store: store)
+            var environment = world.environment
+            environment.clientAssertion = { _ in throw cause }
+            let client = try await world.client("demo", .assertion(named: "platform"))
+            let state = try #require(try await AuthState(restoring: store, as: client, environment: environment))
+            let before = await state.record
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == code && error.isTemporary == isTemporary && error.outcome == .notSent)
+            #expect(error.server == nil && error.httpStatus == nil && !error.needsSignIn && error.stage == .refresh)
+            let record = await state.record
+            #expect(record.end == nil && record.pendingRefresh == nil && record.refreshToken == before.refreshToken)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    private struct Throwing: HTTPTransport {
+        let outcome: AuthError.Outcome
+
+        func send(_ request: TransportRequest) async throws -> TransportResponse {
+            throw AuthError(.invalidGrant, .token, "no", outcome: outcome)
+        }
+    }
+
+    @Test(arguments: [AuthError.Outcome.refused, .perhapsProcessed, .notSent])
+    func `invalid_grant ends the session only as the server's response`(outcome: AuthError.Outcome) async throws {
+        try await World.run { world in
+            let record = await (try await world.signIn()).record
+            var environment = world.environment
+            environment.transport = Throwing(outcome: outcome)
+            let state = AuthState(record: record, store: TestStore(record), environment: environment)
+            _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect((await state.record.end != nil) == (outcome == .refused))
         }
     }
 }

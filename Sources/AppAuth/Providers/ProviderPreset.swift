@@ -16,8 +16,8 @@ public struct ProviderPreset: Sendable {
     public var scope: [Scope]?
     /// The options of the authorization request in the browser.
     public var options = AuthorizationRequest.Options()
-    /// The provider's deviations from the RFCs.
-    public var dialect = Dialect.standard
+    /// The provider's deviations from the RFCs. If nil, the environment's dialect stays.
+    public var dialect: Dialect?
 
     /// Creates a preset that adds nothing.
     public init(issuer: Issuer) { self.issuer = issuer }
@@ -26,8 +26,8 @@ public struct ProviderPreset: Sendable {
 extension ClientConfiguration {
     /// Creates the configuration of a client at a provider with a preset.
     ///
-    /// If `scope` is nil, the preset's is used. The preset's dialect replaces that of `environment`. Its options are not
-    /// part of a configuration: they are for ``SignIn``.
+    /// If `scope` is nil, the preset's is used. If the preset has a dialect, it replaces that of `environment`. The
+    /// preset's options are not part of a configuration: they are for ``SignIn``.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the preset's metadata is malformed.
     public init(
@@ -35,7 +35,7 @@ extension ClientConfiguration {
         environment: Environment = .live
     ) throws {
         var environment = environment
-        environment.dialect = preset.dialect
+        if let dialect = preset.dialect { environment.dialect = dialect }
         self.init(
             issuer: preset.issuer, clientID: clientID, clientSecret: clientSecret, scope: scope ?? preset.scope,
             environment: environment)

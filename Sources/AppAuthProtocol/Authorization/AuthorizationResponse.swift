@@ -82,12 +82,13 @@ extension AuthorizationRequest {
         parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }
     }
 
-    /// RFC 9207 §2.4: an `iss` is compared exactly. If it is missing although the provider promises it, the response is
-    /// rejected: it may come from another provider that this app uses (RFC 9700 §4.4).
+    /// RFC 9207 §2.4: an `iss` is the provider's exactly, or that of an accepted tenant. If it is missing although the
+    /// provider promises it, the response is rejected: it may come from another provider that this app uses (RFC 9700
+    /// §4.4).
     private func checkIssuer(_ iss: String?) throws {
         let expected = client.provider.issuer.string
         if let iss {
-            guard constantTimeEqual(iss, expected) else {
+            guard iss.isExactly(expected) || client.idTokenRules.issuer.accepts(iss, as: expected) else {
                 throw refusal("expected 'iss' to be '\(expected)', found '\(iss.prefix(200))'")
             }
         } else if client.provider.authorizationResponseIssParameterSupported {

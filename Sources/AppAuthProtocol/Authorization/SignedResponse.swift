@@ -27,7 +27,8 @@ extension AuthorizationResponse {
             var expected = ClaimsVerifier(client: request.client) { message in
                 AuthError(.invalidRedirect, .redirect, "invalid signed response: \(message)")
             }
-            expected.exp = .required
+            // It is not about a user, and has no tenant.
+            (expected.exp, expected.issuerPolicy) = (.required, .exact)
             let claims = try await verifier.claims(
                 in: token.reveal(), signedBy: request.client.authorizationResponseAlgorithms, expected)
             var parameters = FormParameters()

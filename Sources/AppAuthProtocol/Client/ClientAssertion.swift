@@ -5,6 +5,12 @@ extension Environment {
     /// Returns the assertion of a client that authenticates with ``ClientAuthentication/assertion(named:)``: a JWT from
     /// another issuer. Called for each request to the token endpoint and similar endpoints, because such a JWT is often
     /// valid for only a few minutes.
+    ///
+    /// If it throws, the request is not sent, and a session stays as it is. The request's error is an ``AuthError`` whose
+    /// ``AuthError/outcome`` is `notSent`, with ``AuthError/Code/invalidConfiguration``,
+    /// ``AuthError/Code/invalidMetadata``, ``AuthError/Code/transport`` or ``AuthError/Code/timeout`` if that was
+    /// thrown, and otherwise ``AuthError/Code/unavailable``. It is temporary if the thrown error is, or is no
+    /// ``AuthError``.
     public var clientAssertion: @Sendable (_ name: String) async throws -> Secret {
         get { self[ClientAssertionSource.self].find }
         set { self[ClientAssertionSource.self].find = newValue }

@@ -66,7 +66,9 @@ public struct ClientConfiguration: Sendable {
         var found = if let provider { provider } else { try await fetched() }
         for endpoint in endpoints {
             // RFC 8628 §4 registers this one in the metadata of RFC 8414. Some providers list it only there.
-            if endpoint == .deviceAuthorization { found = try await discovery.complete(found, with: endpoint) }
+            if endpoint == .deviceAuthorization {
+                found = try await discovery.complete(found, with: endpoint, policy: idTokenRules.issuer)
+            }
             _ = try found.require(endpoint)
         }
         return try client(at: found)

@@ -54,13 +54,32 @@ package struct ClientEndpoint: Sendable {
         request.headerFields[.accept] = type
         do {
             try await client.authenticate(&form, &request.headerFields, at: url, in: environment)
-        } catch var error as AuthError {
-            error.stage = stage
+        } catch let error as CancellationError where Task.isCancelled {
             throw error
+        } catch {
+            throw AuthError(beforeSending: error, stage)
         }
         adjust(&form, &request.headerFields)
         // RFC 6749 §4, §6: the body is a form, even if `adjust` has changed the field.
         request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         return (TransportRequest(request, body: Array(form.encoded.utf8)), form)
+    }
+}
+
+extension AuthError {
+    /// Creates the error of a request that was not sent, because the client's key or assertion could not be obtained.
+    ///
+    /// The app may request an assertion from another server (``Environment/clientAssertion``), even with a session of
+    /// its own. So it takes over no OAuth error, no end of a session and no refresh token from the cause.
+    fileprivate init(beforeSending cause: any Error, _ stage: Stage) {
+        let known = cause as? AuthError
+        let kept: [Code] = [.invalidConfiguration, .invalidMetadata, .transport, .timeout]
+        let code = known.flatMap { kept.contains($0.code) ? $0.code : nil } ?? .unavailable
+        let message = known?.message ?? AuthError.summary(of: cause)
+        // A mistake in the configuration is described by its own message.
+        let reason = code == .invalidConfiguration ? "" : "not sent, because the client could not authenticate: "
+        self.init(
+            code, stage, reason + message, outcome: .notSent, isTemporary: known?.isTemporary ?? true,
+            retryAfter: known?.retryAfter)
     }
 }

@@ -78,25 +78,26 @@ public final class Discovery: Sendable {
     /// Adds an endpoint that some providers list only in their RFC 8414 document.
     ///
     /// If the endpoint is missing, fetches `/.well-known/oauth-authorization-server` before the issuer's path and after
-    /// it. The document counts only if it names the same issuer. Nothing is fetched for metadata that the app has put
-    /// together.
+    /// it. The document counts only if it names the issuer that the policy expects. Nothing is fetched for metadata that
+    /// the app has put together.
     ///
+    /// - Parameter policy: The policy with which the metadata was fetched.
     /// - Returns: The metadata with the endpoint; unchanged if no such document has it.
     /// - Throws: ``AuthError`` if a document could not be fetched, so that it is unknown whether the provider has the
     ///   endpoint; `CancellationError`.
     public func complete(
-        _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint
+        _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint, policy: IssuerPolicy = .exact
     ) async throws -> ProviderMetadata {
         guard metadata[endpoint] == nil, metadata.isDiscovered else { return metadata }
         var failure: AuthError?
-        let name = Name(issuer: metadata.issuer, policy: .exact)
+        let name = Name(issuer: metadata.issuer, policy: policy)
         for url in metadata.issuer.authorizationServerMetadataURLs {
             do {
                 let completed = metadata.completed(
                     with: endpoint, from: try await fetch(name, at: url).metadata)
                 if completed[endpoint] != nil { return completed }
             } catch let error as AuthError {
-                environment.logger.info("discovery: no second document: \(error)")
+                environment.logger.info("discovery: no further document: \(error)")
                 if error.leavesDocumentUnknown { failure = error }
             }
         }
@@ -111,8 +112,8 @@ public final class Discovery: Sendable {
         do {
             return try await fetch(name, at: urls[0])
         } catch var error as AuthError where error.isMissingDocument {
-            // A server of OAuth without OpenID Connect has only the second document (RFC 8414 §3). If that is missing
-            // too, the first error is the useful one.
+            // A server of OAuth without OpenID Connect has only the other documents (RFC 8414 §3). If those are
+            // missing too, the first error is the useful one.
             for url in urls.dropFirst() + name.issuer.authorizationServerMetadataURLs {
                 do { return try await fetch(name, at: url) } catch let next as AuthError where next.isMissingDocument {}
             }

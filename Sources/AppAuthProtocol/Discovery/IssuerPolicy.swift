@@ -42,13 +42,29 @@ public enum IssuerPolicy: Sendable, Hashable {
         guard claims["iss"] != .string(expected) else { return nil }
         return "expected 'iss' to be '\(expected)', found \(claims["iss"].foundText)"
     }
+
+    /// Whether an issuer is accepted that comes without claims. The tenant's ID is then the part of the issuer at the
+    /// placeholder.
+    package func accepts(_ found: String, as issuer: String) -> Bool {
+        var claims: JSON.Object = ["iss": .string(found)]
+        claims["tid"] = tenant(in: found).map(JSON.string)
+        return objection(to: claims, expecting: issuer) == nil
+    }
+
+    private func tenant(in issuer: String) -> String? {
+        guard let start = template?.firstRange(of: Self.placeholder)?.lowerBound, let template else { return nil }
+        let rest = issuer.utf8.dropFirst(template.utf8.distance(from: template.startIndex, to: start))
+        return String(rest.prefix(String.uuidLength))
+    }
 }
 
 extension String {
+    fileprivate static let uuidLength = 36
+
     /// Whether the text is a UUID of 32 hexadecimal digits in five groups (RFC 9562 §4).
     fileprivate var isUUID: Bool {
         let groups = utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         return groups.map(\.count) == [8, 4, 4, 4, 12]
-            && groups.joined().allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
+            && groups.joined().allSatisfy { $0.hexDigitValue != nil }
     }
 }

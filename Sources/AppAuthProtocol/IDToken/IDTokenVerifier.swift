@@ -125,7 +125,7 @@ public struct IDTokenVerifier: Sendable {
         let rules = client.idTokenRules
         (verifier.type, verifier.trustedAudiences) = (.generic, rules.trustedAudiences)
         (verifier.exp, verifier.iat, verifier.nbf) = (.required, .required, .optional)
-        (verifier.leeway, verifier.maximumAge, verifier.issuerPolicy) = (rules.leeway, rules.maximumAge, rules.issuer)
+        (verifier.leeway, verifier.maximumAge) = (rules.leeway, rules.maximumAge)
         if expected.previous != nil {
             verifier.issuerRemedy = ". If the provider has changed its issuer, sign in again with the new one"
         }

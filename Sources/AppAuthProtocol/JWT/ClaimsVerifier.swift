@@ -42,8 +42,8 @@ package struct ClaimsVerifier: Sendable {
     package var maximumAge: Duration?
     /// How far the two clocks may differ.
     package var leeway: Duration = .seconds(60)
-    /// The issuers that are accepted.
-    var issuerPolicy = IssuerPolicy.exact
+    /// The issuers that are accepted: those of the client's ID tokens, unless a kind of JWT is not about a user.
+    package var issuerPolicy: IssuerPolicy
     /// What the user can do if the issuer differs, appended to the message.
     var issuerRemedy = ""
     /// Creates the error from a message.
@@ -51,9 +51,10 @@ package struct ClaimsVerifier: Sendable {
     private let issuer: String
     private let clientID: String
 
-    /// Expects the client's provider as the issuer, and the client in the audience.
+    /// Expects the client's provider as the issuer, or an accepted tenant, and the client in the audience.
     package init(client: Client, refusal: @escaping @Sendable (_ message: String) -> AuthError) {
         (issuer, clientID, self.refusal) = (client.provider.issuer.string, client.id, refusal)
+        issuerPolicy = client.idTokenRules.issuer
     }
 
     /// Parses a token, and checks what needs no key: type, issuer and audience.

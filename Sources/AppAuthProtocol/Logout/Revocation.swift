@@ -46,7 +46,8 @@ package struct RevocationEndpoint: Sendable {
     private func revocationEndpoint() async throws -> SecureURL? {
         var client = client
         let discovery = Discovery(environment: environment)
-        client.provider = try await discovery.complete(client.provider, with: .revocation)
+        client.provider = try await discovery.complete(
+            client.provider, with: .revocation, policy: client.idTokenRules.issuer)
         return client[.revocation]
     }
 

@@ -3,11 +3,11 @@ internal import JOSE
 
 extension TransportResponse {
     /// Whether a response with the status of a success is an error (RFC 6749 §5.2), as several servers send it, GitHub
-    /// among them: it has an `error`, and nothing that was requested.
+    /// among them: it has an `error`, and nothing that was requested. `null` counts as absent.
     var isErrorWithoutStatus: Bool {
         guard status == .ok, let members = (try? JSON(parsing: body))?.object else { return false }
         return members["error"]?.string?.isEmpty == false
-            && ["access_token", "refresh_token", "device_code"].allSatisfy { members[$0] == nil }
+            && ["access_token", "refresh_token", "device_code"].allSatisfy { (members[$0] ?? .null) == .null }
     }
 
     /// Returns the OAuth error of a response (RFC 6749 §5.2), or an error about the status if it has none.
@@ -25,13 +25,14 @@ extension TransportResponse {
         guard (400..<600).contains(status) || isErrorWithoutStatus,
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
         else { return unexpectedStatus(from: url, stage: stage, expected: expected) }
-        let isTemporary =
-            status >= 500 || status == 429
-            || ["temporarily_unavailable", "server_error", "slow_down"].contains(server.error)
+        let isServerTrouble = ["temporarily_unavailable", "server_error"].contains(server.error)
+        // Beside the status 200, only the code tells a rejection from trouble of the server.
+        let isOfServer = status >= 500 || status < 400 && isServerTrouble
         return AuthError(
             AuthError.Code(server: server.error), stage, "the provider returned \(server.summary)",
-            outcome: status >= 500 ? .perhapsProcessed : .refused, isTemporary: isTemporary, server: server,
-            httpStatus: status, retryAfter: retryAfter)
+            outcome: isOfServer ? .perhapsProcessed : .refused,
+            isTemporary: status >= 500 || status == 429 || isServerTrouble || server.error == "slow_down",
+            server: server, httpStatus: status, retryAfter: retryAfter)
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {

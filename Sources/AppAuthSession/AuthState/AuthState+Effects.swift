@@ -146,6 +146,8 @@ extension TokenStore {
     fileprivate func serve(
         _ call: SessionMachine.StoreCall, _ environment: Environment
     ) async -> Result<SessionMachine.StoreResult, any Error> {
+        // The store may make the change on a thread of its own, where no task-local value is set.
+        let lock = TokenStoreCall.refreshLock
         do {
             return .success(
                 try await TokenStoreCall.$isUnattended.withValue(call.isUnattended) {
@@ -156,7 +158,7 @@ extension TokenStore {
                             try await update { stored in
                                 var known = known
                                 // The store may have noticed it just now.
-                                known.lockWasLost = TokenStoreCall.refreshLock?.wasLost ?? false
+                                known.lockWasLost = lock?.wasLost ?? false
                                 let decision =
                                     try SessionRules.duringMove(event, stored, at: location)
                                     ?? SessionRules.apply(

@@ -187,8 +187,8 @@ extension SessionRules {
         _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Timestamp,
         _ occurrence: Timestamp
     ) -> Decision {
-        // RFC 6749 §5.2: the only error that says that the grant is over.
-        if error.code == .invalidGrant, !error.isTemporary, attempt.refreshToken != nil {
+        // RFC 6749 §5.2: the only error that says that the grant is over, in a response to this refresh token.
+        if error.code == .invalidGrant, error.outcome == .refused, !error.isTemporary, attempt.refreshToken != nil {
             // Several servers respond like this if the refresh token is valid, but not for what one caller requests.
             // The next refresh of the session's own tokens finds out.
             guard attempt.need.parameters == .session else {

@@ -63,8 +63,9 @@ extension AuthState {
 
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
-    /// Checks that the store can take a session. Sends one POST to the token endpoint, never a second one. A
-    /// session of the client's own credentials renews itself with the same grant. Any other session needs a refresh token for that. RFC 6749 §4.4, §4.5.
+    /// Checks that the store can take a session. Sends one POST to the token endpoint, never a second one. A session of
+    /// the client's own credentials renews itself with the same grant. Any other session needs a refresh token for that.
+    /// RFC 6749 §4.4, §4.5.
     ///
     /// An ID token is verified with the provider's keys, without a nonce. If the metadata names no keys, it is dropped.
     ///

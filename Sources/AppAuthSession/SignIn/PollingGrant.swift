@@ -45,8 +45,8 @@ extension IDToken {
             throw refusal("expected the 'auth_req_id' of this authentication, found another")
         }
         // §7.1: the ID token must be about the user in the hint.
-        if case .idToken(let hint) = authentication.request.hint, !subject.isExactly(hint.subject) {
-            throw refusal("expected the 'sub' of the ID token that was sent as a hint, found another")
+        if case .idToken(let hint) = authentication.request.hint, !isAbout(userOf: hint) {
+            throw refusal("expected the 'iss' and 'sub' of the ID token that was sent as a hint, found others")
         }
     }
 }

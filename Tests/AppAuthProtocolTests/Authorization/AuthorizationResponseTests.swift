@@ -52,6 +52,24 @@ struct AuthorizationResponseTests {
         }
     }
 
+    private static let tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+    private static let other = "9188040d-6c67-4c5b-b112-36a304b66dad"
+
+    @Test(
+        arguments: [
+            ("https://op.example/\(tenant)/v2", true), ("https://op.example", true),
+            ("https://op.example/\(other)/v2", false), ("https://op.example/{tenantid}/v2", false),
+            ("https://op.example/\(tenant)/v2/", false), ("https://op.example/\(tenant)", false),
+            ("https://op.example/\(tenant)%3Fx/v2", false), ("https://op.example/common/v2", false),
+            ("https://evil.example/\(tenant)/v2", false), ("", false),
+        ])
+    func `with a template, an iss is also that of an accepted tenant`(iss: String, isTaken: Bool) throws {
+        let policy = IssuerPolicy.template("https://op.example/{tenantid}/v2", tenants: [Self.tenant])
+        let request = try Self.request(promisesIssuer: true, policy)
+        let error = refusal { try response("code=c&state=STATE&iss=" + iss, to: request) }
+        #expect((error == nil) == isTaken && error?.message.contains("'iss'") ?? true)
+    }
+
     @Test func `an error from another issuer is not believed (RFC 9207 §2.4)`() throws {
         let wrong = refusal { try response("error=access_denied&state=STATE&iss=https://evil.example", to: promising) }
         #expect(wrong?.code == .invalidRedirect)
@@ -140,14 +158,17 @@ struct AuthorizationResponseTests {
     }
 
     private static func request(
-        promisesIssuer: Bool, _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
+        promisesIssuer: Bool, _ policy: IssuerPolicy = .exact,
+        _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
     ) throws -> AuthorizationRequest {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.authorization: "https://op.example/authorize"],
             more: ["authorization_response_iss_parameter_supported": .bool(promisesIssuer)])
         var options = AuthorizationRequest.Options()
         edit(&options)
+        var client = Client(id: "a", provider: provider)
+        client.idTokenRules.issuer = policy
         return try AuthorizationRequest(
-            client: Client(id: "a", provider: provider), redirectURI: "http://127.0.0.1:1/callback", options: options)
+            client: client, redirectURI: "http://127.0.0.1:1/callback", options: options)
     }
 }

@@ -25,6 +25,24 @@ struct DiscoveryCompletionTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `the second document of a provider with tenants names the template too`(namesTemplate: Bool) async throws {
+        var configuration = split
+        configuration.issuerPath = "/common/v2.0"
+        configuration.tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+        try await World.run(configuration) { world in
+            let discovery = Discovery(environment: world.environment)
+            let issuer = try Issuer(world.provider.issuer)
+            let policy = IssuerPolicy.template(issuer.string.replacing("common", with: "{tenantid}"))
+            let metadata = try await discovery.metadata(for: issuer, policy: policy)
+            if !namesTemplate {
+                world.provider.fault(.editDocument { $0["issuer"] = .string(issuer.string) }, at: .oauthMetadata)
+            }
+            let completed = try await discovery.complete(metadata, with: .revocation, policy: policy)
+            #expect(completed[.revocation]?.string == (namesTemplate ? world.provider.url(.revocation) : nil))
+        }
+    }
+
     @Test func `an endpoint that is there asks for nothing`() async throws {
         try await World.run { world in
             let discovery = Discovery(environment: world.environment)

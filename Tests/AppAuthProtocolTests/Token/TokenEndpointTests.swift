@@ -87,6 +87,25 @@ struct TokenEndpointTests {
         }
     }
 
+    // GitHub and others send errors with the status 200.
+    @Test(
+        arguments: [
+            ("invalid_grant", nil, .refused, false), ("invalid_grant", .null, .refused, false),
+            ("slow_down", .null, .refused, true), ("server_error", nil, .perhapsProcessed, true),
+            ("temporarily_unavailable", .null, .perhapsProcessed, true),
+        ] as [(String, JSON?, AuthError.Outcome, Bool)])
+    func `with the status 200, only the code says whether the server rejected the request`(
+        code: String, token: JSON?, outcome: AuthError.Outcome, isTemporary: Bool
+    ) async throws {
+        try await World.run { world in
+            var body: JSON.Object = ["error": .string(code)]
+            for name in ["access_token", "refresh_token", "device_code"] { body[name] = token }
+            world.provider.fault(.status(.ok, json: .object(body)), at: .token)
+            let error = try #require(await authError { try await refresh(world) })
+            #expect(error.code.rawValue == code && error.outcome == outcome && error.isTemporary == isTemporary)
+        }
+    }
+
     @Test(
         arguments: [
             (Fault.status(.badRequest), 400, false), (.status(.internalServerError), 500, true),

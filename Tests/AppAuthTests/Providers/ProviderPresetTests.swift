@@ -3,6 +3,7 @@ import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
+import HTTPTypes
 import JOSE
 import ScriptedBrowser
 import TestFixtures
@@ -57,10 +58,11 @@ struct ProviderPresetTests {
         try await World.run(.google) { world in
             var signIn = try signIn(world, google(world))
             signIn.scope = [.openID, .offlineAccess]
-            signIn.timeout = .milliseconds(500)
-            let error = await authError { _ = try await signIn.run(store: MemoryTokenStore()) }
             // The browser stays on the provider's own page.
-            #expect(error?.code == .timeout)
+            let run = Task { [signIn] in _ = try await signIn.run(store: MemoryTokenStore()) }
+            try await world.provider.requests(1, at: .authorization)
+            run.cancel()
+            await #expect(throws: CancellationError.self) { try await run.value }
             #expect(world.provider.log(.authorization).first?.query["scope"] == "openid offline_access")
         }
     }
@@ -83,6 +85,19 @@ struct ProviderPresetTests {
             let state = try await signIn(world, preset).run(store: MemoryTokenStore())
             #expect(await state.record.scope == ["profile,email"])
         }
+    }
+
+    @Test func `a preset without a dialect keeps the app's own`() throws {
+        var environment = Environment.live
+        environment.dialect.refusesToken = { $0.status == .forbidden }
+        var preset = ProviderPreset(issuer: "https://op.example")
+        func refuses() throws -> Bool {
+            try ClientConfiguration(preset, clientID: "demo", environment: environment).environment.dialect
+                .refusesToken(TransportResponse(.init(status: .forbidden), body: []))
+        }
+        #expect(try refuses())
+        preset.dialect = .standard
+        #expect(try !refuses())
     }
 
     @Test func `a refresh token that GitHub rejects with the status 200 ends the session`() async throws {

@@ -368,7 +368,7 @@ extension Simulation {
         _ id: SessionMachine.ID, _ error: AuthError, _ session: Session, _ process: SimulatedProcess
     ) {
         var error = error
-        if flaw == .endsOnAnyError { (error.code, error.isTemporary) = (.invalidGrant, false) }
+        if flaw == .endsOnAnyError { (error.code, error.outcome, error.isTemporary) = (.invalidGrant, .refused, false) }
         if flaw == .blamesEverybody, error.code == "invalid_scope" {
             (error.code, error.server) = (.invalidResponse, nil)
         }
