@@ -44,6 +44,11 @@ struct Logout: Command {
         guard !revokeOnly || !local else { throw ValidationError("--revoke-only and --local exclude each other") }
         let isNamed = session.profile != nil || session.issuer != nil || session.clientID != nil || session.store != nil
         guard !all || !isNamed else { throw ValidationError("--all takes no option that names a session") }
+        // RFC 7009 §2.1: a token goes only to the server that issued it.
+        guard !all || (revocationEndpoint == nil && postLogoutRedirect == nil) else {
+            throw ValidationError(
+                "--all takes no --revocation-endpoint and no --post-logout-redirect-uri, which belong to one provider")
+        }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

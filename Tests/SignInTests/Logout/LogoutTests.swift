@@ -56,6 +56,18 @@ struct LogoutTests {
         }
     }
 
+    /// Otherwise the tokens and secrets of each provider would go to one server (RFC 7009 §2.1).
+    @Test func `--all takes no endpoint and no redirect of one provider`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let (endpoint, redirect) = (fixture.provider.url(.revocation), "http://127.0.0.1/callback")
+            for options in [["--revocation-endpoint", endpoint], ["--post-logout-redirect-uri", redirect]] {
+                try await fixture.start(["logout", "--all", "--json"] + options).outcome().wrongUsage()
+            }
+            #expect(fixture.provider.count(.revocation) == 0 && fixture.stored.count == 1)
+        }
+    }
+
     @Test func `the browser gets a one-time URL without the ID token`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
