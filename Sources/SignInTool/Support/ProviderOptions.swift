@@ -42,12 +42,14 @@ struct ProviderOptions: ParsableArguments, Sendable {
         }
     }
 
+    static let names = [
+        "--issuer", "--preset", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
+    ]
+
     /// The options as they were given, for another command line.
     var words: [String] {
-        [
-            ("--issuer", issuer), ("--preset", preset?.rawValue), ("--authorization-endpoint", authorizationEndpoint),
-            ("--token-endpoint", tokenEndpoint), ("--device-endpoint", deviceEndpoint),
-        ].flatMap { name, value in value.map { [name, $0] } ?? [] }
+        zip(Self.names, [issuer, preset?.rawValue, authorizationEndpoint, tokenEndpoint, deviceEndpoint])
+            .flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
 
     /// Returns the provider. Without an issuer, the origin of the token endpoint serves as one.
