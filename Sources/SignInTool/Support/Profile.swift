@@ -55,8 +55,15 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// It has no extension, as the files of sessions and profiles have.
     private static let fileInUse = "profile-in-use"
 
-    /// Whether the user has signed in with this profile, even if the session is over.
-    var isKnown: Bool { (try? signIn) != nil }
+    /// Checks that the user has signed in with this profile, even if the session is over.
+    func checkIsKnown() throws {
+        guard try signIn == nil else { return }
+        let known = try Profile.all().map(\.name).joined(separator: ", ")
+        throw WrongUsage("there is no profile '\(name)': expected \(known.isEmpty ? "one of a sign-in" : known)")
+    }
+
+    /// Whether there is a file of the session in the default folder.
+    var hasFile: Bool { get throws { access(try StateFolder().store(.profile(self)).path, F_OK) == 0 } }
 
     /// The words of the command line that signs in; nil for an unknown profile.
     var signIn: [String]? {
