@@ -122,7 +122,8 @@ struct Logout: Command {
         let state = try await session.restore(store, environment)
         guard let revocationEndpoint, var client = await state?.record.client else { return state }
         client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
-        return try await AuthState(restoring: store, as: client, environment: environment)
+        let speaking = environment.speaking(to: client.provider) ?? environment
+        return try await AuthState(restoring: store, as: client, environment: speaking)
     }
 
     private func signOut(
