@@ -13,14 +13,7 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// - Parameter argument: A file name of 1 to 32 letters, digits, `.`, `_` and `-` that does not begin with `.` or
     ///   `-`.
     init?(argument: String) {
-        let isValid = argument.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
+        let isValid = argument.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
         guard isValid, (1...32).contains(argument.utf8.count), !argument.hasPrefix("."), !argument.hasPrefix("-") else {
             return nil
         }
@@ -36,8 +29,8 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// `SIGN_IN_PROFILE`, or else the one that `sign-in use` has chosen.
     static func chosen(_ named: Profile?, lineNamesSession: Bool) throws -> Profile? {
         guard named == nil, !lineNamesSession else { return named }
-        if let name = getenv("SIGN_IN_PROFILE"), name.pointee != 0 {
-            guard let profile = Profile(argument: String(cString: name)) else {
+        if let name = variable("SIGN_IN_PROFILE") {
+            guard let profile = Profile(argument: name) else {
                 throw WrongUsage("SIGN_IN_PROFILE: expected the name of a profile, see 'sign-in accounts'")
             }
             return profile

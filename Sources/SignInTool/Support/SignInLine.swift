@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// The command line of a sign-in, which a profile remembers.
 struct SignInLine {
     /// The command and its options.
@@ -54,7 +52,7 @@ struct SignInLine {
         var kept = options.filter { !Self.ofThisRun.contains($0.name) }
         for (index, option) in kept.enumerated() {
             guard let value = option.value else { continue }
-            if Self.paths.contains(option.name) { kept[index].value = Self.absolute(value) }
+            if Self.paths.contains(option.name) { kept[index].value = value.absolutePath }
             if option.name == "--store" { kept[index].value = Self.absolute(store: value) }
         }
         return words.prefix(1) + kept.flatMap(\.words)
@@ -92,13 +90,9 @@ struct SignInLine {
         return options
     }
 
-    private static func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
-    }
-
     private static func absolute(store: String) -> String {
         for prefix in ["file:", "encrypted:"] where store.hasPrefix(prefix) {
-            return prefix + absolute(String(store.dropFirst(prefix.count)))
+            return prefix + String(store.dropFirst(prefix.count)).absolutePath
         }
         return store
     }
