@@ -150,7 +150,7 @@ struct ProfileTests {
         }
     }
 
-    @Test func `of an option that is given twice, the profile takes the last value, as the sign-in does`() async throws {
+    @Test func `of an option given twice, the profile takes the last value, as the sign-in does`() async throws {
         try await withDesk { fixture in
             let stores = ["first", "last"].flatMap { ["--store", "file:\(fixture.home)/\($0)"] }
             let login = fixture.loginArguments(stores + ["--profile", "work"])
