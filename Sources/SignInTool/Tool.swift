@@ -22,7 +22,7 @@ struct Tool: ParsableCommand {
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         let command: any ParsableCommand
         do {
-            let line = try SignInLine(arguments).completed().words
+            let line = try SignInLine(arguments).completed { named([$0]).map { options(of: $0.command) } ?? [] }.words
             command = if let command = alone(line) { command } else { try parseAsRoot(line) }
         } catch let error as WrongUsage {
             return refuse(ValidationError(error.message), arguments)
@@ -63,6 +63,11 @@ struct Tool: ParsableCommand {
             (found, rest) = (next, rest.dropFirst())
         }
         return rest.count < words.count ? (found, rest) : nil
+    }
+
+    /// Returns the options of a command, and other words of its help.
+    private static func options(of command: any ParsableCommand.Type) -> Set<String> {
+        Set(helpMessage(for: command, includeHidden: true).split { !$0.isLetter && $0 != "-" }.map(String.init))
     }
 
     private static func run(
@@ -111,9 +116,9 @@ struct Tool: ParsableCommand {
             return "expected a command first, found '\(name)'; see 'sign-in --help'"
         }
         let line = arguments.prefix(arguments.count - rest.count).joined(separator: " ")
-        let options = helpMessage(for: command, includeHidden: true).split { !$0.isLetter && $0 != "-" }
+        let options = Self.options(of: command)
         return rest.map { $0.prefix { $0 != "=" } }
-            .first { $0.hasPrefix("--") && !options.contains($0) }
+            .first { $0.hasPrefix("--") && !options.contains(String($0)) }
             .map { "there is no option '\($0)'; see 'sign-in \(line) --help'" }
     }
 }

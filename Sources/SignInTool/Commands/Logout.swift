@@ -39,81 +39,91 @@ struct Logout: Command {
     var defaultTimeout: Duration { .seconds(300) }
     /// The session must be removed even if the provider never responds.
     var endsInTime: Bool { false }
+    var endsBrowserSession: Bool { !local && !revokeOnly }
 
     func validate() throws {
         guard !revokeOnly || !local else { throw ValidationError("--revoke-only and --local exclude each other") }
         let isNamed = session.profile != nil || session.issuer != nil || session.clientID != nil || session.store != nil
         guard !all || !isNamed else { throw ValidationError("--all takes no option that names a session") }
+        // RFC 7009 §2.1: a token goes only to the server that issued it.
+        guard !all || (revocationEndpoint == nil && postLogoutRedirect == nil) else {
+            throw ValidationError(
+                "--all takes no --revocation-endpoint and no --post-logout-redirect-uri, which belong to one provider")
+        }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        guard all else {
-            let store = try await withTimeout(limit, .store, "the store did not respond") {
-                try await session.find(within: limit)
-            }
-            let result = try await signOut(of: store, until: deadline, console)
-            if forget { try (session.chosenProfile ?? store.flatMap(StateFolder.profile))?.forget() }
-            try console.succeed(.object(result), text: "Signed out.")
-            return 0
+        guard !all else { return try await signOutOfAll(until: deadline, console) }
+        let profile = try session.chosenProfile
+        // A misspelled profile has no session, but the user's session goes on.
+        if let profile, try !profile.hasFile { try profile.checkIsKnown() }
+        let store = try await withTimeout(limit, .store, "the store did not respond") {
+            try await session.find(within: limit)
         }
-        var (results, failure) = ([JSON](), nil as AuthError?)
-        for (store, profile) in try StateFolder.storesWithProfiles() {
-            do {
-                var result = try await signOut(of: store.within(limit), until: deadline, console)
-                result["store"] = .string(store.location)
-                results.append(.object(result))
-                if forget { try profile?.forget() }
-            } catch let error as AuthError {
-                // The other sessions are signed out nevertheless, so this is not the error that ends the command.
-                if let failure { console.note(failure.message) }
-                failure = error
-            }
+        var signedOut = SignedOut()
+        if let store {
+            let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
+            signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
-        if let failure { throw failure }
-        try console.succeed(["sessions": .array(results)], text: "Signed out of \(results.count) sessions.")
+        if forget { try (profile ?? store.flatMap(StateFolder.profile))?.forget() }
+        try console.succeed(.object(signedOut.json), text: "Signed out.")
         return 0
     }
 
-    /// Returns the result in JSON. It is also a success if the store has no session.
-    private func signOut(
-        of store: (any TokenStore)?, until deadline: ContinuousClock.Instant, _ console: Console
-    ) async throws -> JSON.Object {
-        var (report, aside) = (SignOut.Report(), nil as String?)
-        // What the search has left. The session is removed even if that is nothing.
-        func rest() -> Duration { max(.zero, ContinuousClock.now.duration(to: deadline)) }
-        if let store {
-            let (state, discarded) = try await withTimeout(rest(), .store, "the store did not respond") {
-                let discarded = discard ? try await StateFolder.discard(store, console) : nil
-                return (try await self.state(in: store, console.environment), discarded)
-            }
-            aside = discarded
-            if let state {
-                let rest = rest()
-                let note = WaitingNote(within: rest)
-                defer { note.stop() }
-                report = try await signOut(await state.record, note, console, limit: rest).run(state)
-            }
-            if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
+    /// Signs out of the session in a store. It is also a success if there is none.
+    ///
+    /// - Parameter limit: The session is removed even if that is nothing.
+    func signOut(
+        of store: any TokenStore, within limit: Duration, endsBrowserSession: Bool, _ console: Console
+    ) async throws -> SignedOut {
+        let deadline = ContinuousClock.now + limit
+        let (state, discarded) = try await withTimeout(limit, .store, "the store did not respond") {
+            let discarded = discard ? try await StateFolder.discard(store, console) : nil
+            return (try await self.state(in: store, console.environment), discarded)
         }
-        // A session can have several access tokens. Each kind is named once, if all of its tokens are revoked.
-        let kept = Set(report.revocations.filter { $0.error != nil }.map(\.tokenTypeHint))
-        let revoked = ["refresh_token", "access_token"].filter { kind in
-            !kept.contains(kind) && report.revocations.contains { $0.tokenTypeHint == kind }
-        }.map(JSON.string)
-        if let error = report.endSessionError {
-            console.note("the provider did not confirm the sign-out: \(error.message)")
+        var signedOut = SignedOut(location: store.location, record: await state?.record, discarded: discarded)
+        if let state, let record = signedOut.record {
+            let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
+            let note = WaitingNote(within: rest)
+            defer { note.stop() }
+            var signOut = signOut(record, note, console, limit: rest)
+            signOut.endsBrowserSession = endsBrowserSession
+            signedOut.report = try await signOut.run(state)
         }
-        var result: JSON.Object = ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)]
-        if let aside { result["discarded"] = .string(aside) }
-        return result
+        if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
+        signedOut.sayWhatIsNotConfirmed(console)
+        return signedOut
+    }
+
+    /// Ends the session in the browser, after it was removed here.
+    func endBrowserSession(
+        _ signedOut: SignedOut, within limit: Duration, _ console: Console
+    ) async throws -> SignedOut {
+        guard let record = signedOut.record else { return signedOut }
+        let note = WaitingNote(within: limit)
+        defer { note.stop() }
+        var signOut = signOut(record, note, console, limit: limit)
+        signOut.revokesTokens = false
+        signOut.observe = { [observe = signOut.observe] event in
+            if case .removed = event { return }
+            observe(event)
+        }
+        var signedOut = signedOut
+        let state = AuthState(record: record, store: MemoryTokenStore(record), environment: console.environment)
+        let report = try await signOut.run(state)
+        signedOut.report.sessionEnded = report.sessionEnded
+        signedOut.report.endSessionError = report.endSessionError
+        signedOut.sayWhatIsNotConfirmed(console)
+        return signedOut
     }
 
     private func state(in store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
         let state = try await session.restore(store, environment)
         guard let revocationEndpoint, var client = await state?.record.client else { return state }
         client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
-        return try await AuthState(restoring: store, as: client, environment: environment)
+        let speaking = environment.speaking(to: client.provider) ?? environment
+        return try await AuthState(restoring: store, as: client, environment: speaking)
     }
 
     private func signOut(
@@ -123,7 +133,7 @@ struct Logout: Command {
         signOut.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signOut.timeout = limit
         signOut.revokesTokens = !local
-        signOut.endsBrowserSession = !local && !revokeOnly
+        signOut.endsBrowserSession = endsBrowserSession
         signOut.postLogoutRedirect = postLogoutRedirect?.redirect ?? Self.privateUse(record) ?? .automatic
         if noBrowser { signOut.browser = nil }
         signOut.observe = { event in
@@ -178,6 +188,34 @@ struct Logout: Command {
             "If the browser shows an error, register this post-logout redirect URI for the client "
                 + "\(record.client.id), or use --post-logout-redirect-uri:")
         console.say("  \(uri)")
+    }
+}
+
+/// What happened to the session of a store.
+struct SignedOut {
+    var location = ""
+    /// Nil if there was no session that could be read.
+    var record: AuthStateRecord?
+    /// The new name of a damaged session.
+    var discarded: String?
+    var report = SignOut.Report()
+
+    var hadSession: Bool { record != nil || discarded != nil }
+
+    var json: JSON.Object {
+        // A session can have several access tokens. Each kind is named once, if all of its tokens are revoked.
+        let kept = Set(report.revocations.filter { $0.error != nil }.map(\.tokenTypeHint))
+        let revoked = ["refresh_token", "access_token"].filter { kind in
+            !kept.contains(kind) && report.revocations.contains { $0.tokenTypeHint == kind }
+        }.map(JSON.string)
+        var json: JSON.Object = ["revoked": .array(revoked), "session_ended": .bool(report.sessionEnded)]
+        if let discarded { json["discarded"] = .string(discarded) }
+        return json
+    }
+
+    func sayWhatIsNotConfirmed(_ console: Console) {
+        guard let error = report.endSessionError else { return }
+        console.note("the provider did not confirm the sign-out: \(error.message)")
     }
 }
 

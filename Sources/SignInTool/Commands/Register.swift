@@ -59,7 +59,7 @@ struct Register: Command {
         let (token, statement) = try (
             initialAccessTokenFile.map(SecretFile.read), softwareStatementFile.map(SecretFile.read)
         )
-        let keyPath = keyFile.map { $0.hasPrefix("/") ? $0 : "\(FileManager.default.currentDirectoryPath)/\($0)" }
+        let keyPath = keyFile?.absolutePath
         var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
         metadata.scope = scope.map([Scope].init(spaceDelimited:))

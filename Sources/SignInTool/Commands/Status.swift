@@ -46,7 +46,7 @@ struct Status: Command {
     }
 
     /// Returns the argument of `--store` for a location.
-    private static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
+    static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
     private func stored(_ limit: Duration) async throws -> [StateFolder.Entry] {
         if let profile = session.profile { return try await StateFolder.entries([profile.store.within(limit)]) }

@@ -31,10 +31,8 @@ struct Token: Command {
     func validate() throws {
         if common.json, format != .token { throw ValidationError("--json takes no --format") }
         if user != nil, !format.hasUser { throw ValidationError("--user needs --format xoauth2 or oauthbearer") }
-        guard let user else { return }
         // The formats separate their parts with control characters.
-        let isLine = user.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-        if user.isEmpty || !isLine { throw ValidationError("--user: expected a name in one line") }
+        try user?.checkAsName(of: "--user")
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

@@ -18,11 +18,7 @@ struct Use: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        if let profile, try profile.signIn == nil {
-            let known = try Profile.all().map(\.name).joined(separator: ", ")
-            throw WrongUsage(
-                "there is no profile '\(profile.name)': expected \(known.isEmpty ? "one of a sign-in" : known)")
-        }
+        try profile?.checkIsKnown()
         try Profile.use(profile)
         let name = profile?.name
         try console.succeed(

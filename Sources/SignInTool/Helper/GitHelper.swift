@@ -7,8 +7,10 @@ struct GitHelper: Command {
     static let configuration = CommandConfiguration(
         commandName: "git", abstract: "Gives git the token as the password of a server.",
         discussion: """
-            Example: git config --global credential.https://git.example.org.helper \
-            '!sign-in helper git --host git.example.org --profile work'
+            Example: git config --global credential.https://git.example.org.helper ''
+            git config --global --add credential.https://git.example.org.helper \\
+              '!sign-in helper git --host git.example.org --profile work'
+            The empty value keeps git's other helpers from storing the token.
             """)
 
     @OptionGroup var server: ServerOptions

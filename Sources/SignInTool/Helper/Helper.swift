@@ -19,8 +19,7 @@ struct ServerOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         if host.isEmpty { throw ValidationError("Missing expected argument '--host <host>'") }
-        let isLine = username.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-        if username.isEmpty || !isLine { throw ValidationError("--username: expected a name in one line") }
+        try username.checkAsName(of: "--username")
     }
 
     /// Returns whether the server may get the token.

@@ -1,7 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import Glibc
 
 /// The command `sign-in helper kubectl`, a client-go credential plugin.
 struct KubectlHelper: Command {
@@ -42,9 +41,7 @@ struct KubectlHelper: Command {
 
     /// Returns the version that kubectl asks for, which the credential must have.
     private static func version() throws -> String {
-        guard let text = getenv("KUBERNETES_EXEC_INFO").map({ String(cString: $0) }), !text.isEmpty else {
-            return versions[0]
-        }
+        guard let text = variable("KUBERNETES_EXEC_INFO") else { return versions[0] }
         let version = (try? JSON(parsing: Array(text.utf8)))?["apiVersion"]?.string
         guard let version, versions.contains(version) else {
             throw AuthError(

@@ -1,6 +1,5 @@
 internal import AppAuth
 internal import ArgumentParser
-internal import FoundationEssentials
 
 /// The options for client authentication.
 struct ClientOptions: ParsableArguments, Sendable {
@@ -66,7 +65,7 @@ struct ClientOptions: ParsableArguments, Sendable {
         of registered: Client? = nil
     ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
         if let assertionFile {
-            return (nil, .assertion(named: Self.absolute(assertionFile)))
+            return (nil, .assertion(named: assertionFile.absolutePath))
         }
         let secret = try secretFile.map(SecretFile.read)
         switch (method, secret) {
@@ -80,15 +79,10 @@ struct ClientOptions: ParsableArguments, Sendable {
                 let known = registered?.knownAuthentication
                 return (nil, audience == nil ? known : try signing(known))
             }
-            let path = Self.absolute(keyFile)
+            let path = keyFile.absolutePath
             _ = try ClientKey(file: path)
             return (secret, .privateKeyJWT(keyNamed: path, assertion))
         }
-    }
-
-    /// A path is stored as an absolute one, since later commands may run in another folder.
-    private static func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
     }
 
     private var assertion: ClientAuthentication.Assertion { .init(audience: audience?.audience ?? .issuer) }

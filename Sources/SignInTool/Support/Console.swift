@@ -50,14 +50,19 @@ struct Console: Sendable {
     }
 
     /// Prints an error: one line on standard error, and with `--json` also JSON on standard output.
-    func fail(code: String, _ message: String) {
-        let line = message.onOneLine
+    ///
+    /// - Parameter more: Further members of the JSON.
+    func fail(code: String, _ message: String, with more: JSON.Object = .init()) {
         if json {
-            Self.write(
-                JSON.object(["error": ["code": .string(code), "message": .string(line)]]).serialized() + "\n",
-                to: .output)
+            var result: JSON.Object = ["error": Self.json(code, message)]
+            for member in more.members { result[member.name] = member.value }
+            Self.write(JSON.object(result).serialized() + "\n", to: .output)
         }
-        note(line)
+        note(message)
+    }
+
+    static func json(_ code: String, _ message: String) -> JSON {
+        ["code": .string(code), "message": .string(message.onOneLine)]
     }
 
     /// Logs a step that the library does not log, for `--verbose`.

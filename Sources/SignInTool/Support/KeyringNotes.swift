@@ -61,10 +61,8 @@ extension StateFolder {
         try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) {
             let state = try await AuthState(restoring: store, environment: environment)
             guard let provider = await state?.record.client.provider,
-                let dialect = ProviderPreset.dialect(of: provider)
+                let environment = environment.speaking(to: provider)
             else { return state }
-            var environment = environment
-            environment.dialect = dialect
             return try await AuthState(restoring: store, environment: environment)
         }
     }

@@ -70,6 +70,15 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     }
 }
 
+extension String {
+    /// Checks that the value of an option is a name without control characters.
+    func checkAsName(of option: String) throws {
+        guard !isEmpty, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw ValidationError("\(option): expected a name in one line")
+        }
+    }
+}
+
 /// A positive number of seconds.
 struct Seconds: ExpressibleByArgument, Sendable {
     let duration: Duration

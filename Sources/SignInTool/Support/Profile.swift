@@ -13,14 +13,7 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// - Parameter argument: A file name of 1 to 32 letters, digits, `.`, `_` and `-` that does not begin with `.` or
     ///   `-`.
     init?(argument: String) {
-        let isValid = argument.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
+        let isValid = argument.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
         guard isValid, (1...32).contains(argument.utf8.count), !argument.hasPrefix("."), !argument.hasPrefix("-") else {
             return nil
         }
@@ -36,8 +29,8 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// `SIGN_IN_PROFILE`, or else the one that `sign-in use` has chosen.
     static func chosen(_ named: Profile?, lineNamesSession: Bool) throws -> Profile? {
         guard named == nil, !lineNamesSession else { return named }
-        if let name = getenv("SIGN_IN_PROFILE"), name.pointee != 0 {
-            guard let profile = Profile(argument: String(cString: name)) else {
+        if let name = variable("SIGN_IN_PROFILE") {
+            guard let profile = Profile(argument: name) else {
                 throw WrongUsage("SIGN_IN_PROFILE: expected the name of a profile, see 'sign-in accounts'")
             }
             return profile
@@ -55,8 +48,15 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// It has no extension, as the files of sessions and profiles have.
     private static let fileInUse = "profile-in-use"
 
-    /// Whether the user has signed in with this profile, even if the session is over.
-    var isKnown: Bool { (try? signIn) != nil }
+    /// Checks that the user has signed in with this profile, even if the session is over.
+    func checkIsKnown() throws {
+        guard try signIn == nil else { return }
+        let known = try Profile.all().map(\.name).joined(separator: ", ")
+        throw WrongUsage("there is no profile '\(name)': expected \(known.isEmpty ? "one of a sign-in" : known)")
+    }
+
+    /// Whether there is a file of the session in the default folder.
+    var hasFile: Bool { get throws { access(try StateFolder().store(.profile(self)).path, F_OK) == 0 } }
 
     /// The words of the command line that signs in; nil for an unknown profile.
     var signIn: [String]? {

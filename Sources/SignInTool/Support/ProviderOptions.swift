@@ -42,12 +42,14 @@ struct ProviderOptions: ParsableArguments, Sendable {
         }
     }
 
+    static let names = [
+        "--issuer", "--preset", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
+    ]
+
     /// The options as they were given, for another command line.
     var words: [String] {
-        [
-            ("--issuer", issuer), ("--preset", preset?.rawValue), ("--authorization-endpoint", authorizationEndpoint),
-            ("--token-endpoint", tokenEndpoint), ("--device-endpoint", deviceEndpoint),
-        ].flatMap { name, value in value.map { [name, $0] } ?? [] }
+        zip(Self.names, [issuer, preset?.rawValue, authorizationEndpoint, tokenEndpoint, deviceEndpoint])
+            .flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
 
     /// Returns the provider. Without an issuer, the origin of the token endpoint serves as one.
@@ -67,7 +69,7 @@ struct ProviderOptions: ParsableArguments, Sendable {
 
 extension ProviderPreset {
     /// The member of stored metadata that names the preset.
-    private static let member = "sign_in_preset"
+    fileprivate static let member = "sign_in_preset"
 
     /// Creates a preset from an issuer, or from the endpoint of a server without discovery.
     init(issuer: String?, tokenEndpoint: String?) throws {
@@ -86,9 +88,17 @@ extension ProviderPreset {
         if let name { preset.metadata?[Self.member] = .string(name.rawValue) }
         return preset
     }
+}
 
-    /// The dialect of a stored session's provider; nil if it is the standard one.
-    static func dialect(of provider: ProviderMetadata) -> Dialect? {
-        provider.document[member]?.string.flatMap(ProviderOptions.Preset.init(rawValue:))?.preset.dialect
+extension Environment {
+    /// Returns the environment with the dialect of a stored session's provider; nil if that is the standard one.
+    func speaking(to provider: ProviderMetadata) -> Environment? {
+        // Only this program chooses a preset: the provider's own metadata does not.
+        guard !provider.isDiscovered, let name = provider.document[ProviderPreset.member]?.string,
+            let preset = ProviderOptions.Preset(rawValue: name)?.preset
+        else { return nil }
+        var environment = self
+        environment.dialect = preset.dialect
+        return environment
     }
 }

@@ -108,8 +108,11 @@ extension SessionOptions {
                 _ = try? await state.freshAccessToken()
             }
             await settle(state, console)
-            guard var required = error as? AuthError, required.message.hasSuffix("Sign in again") else { throw error }
-            required.message += " with: \(try signInCommand(store, await state.record.client))"
+            let record = await state.record
+            guard var required = error as? AuthError, required.needsSignIn, !required.needsScope(in: record) else {
+                throw error
+            }
+            required.message += " with: \(try signInCommand(store, record.client))"
             throw required
         }
     }
@@ -137,5 +140,12 @@ extension SessionOptions {
         }
         await state.settle()
         note.cancel()
+    }
+}
+
+extension AuthError {
+    /// Whether the same sign-in would not help: the message says which scope to request.
+    fileprivate func needsScope(in record: AuthStateRecord) -> Bool {
+        code == .noRefreshToken || (code == .noIDToken && record.idToken == nil)
     }
 }

@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// The command line of a sign-in, which a profile remembers.
 struct SignInLine {
     /// The command and its options.
@@ -9,74 +7,92 @@ struct SignInLine {
 
     /// The commands that sign in and store a session. The first is the usual one.
     static let commands = ["login", "device", "password"]
-    /// The options that name a session.
+    /// The options that name a stored session.
     static let namingOptions = ["--issuer", "--client-id", "--store"]
 
-    /// Whether the line says itself where to sign in.
-    var namesSession: Bool { Self.namingOptions.contains { value(of: $0) != nil } }
+    /// Whether the line says itself where to sign in. The client's secret goes to the provider that these options name
+    /// (RFC 6749 §2.3.1), so a profile completes none of them.
+    var namesSession: Bool { (Self.namingOptions + ProviderOptions.names).contains { value(of: $0) != nil } }
 
-    /// Returns the value of an option.
-    func value(of option: String) -> String? {
-        for (word, next) in zip(words, words.dropFirst() + [""]) {
-            if word == option { return next }
-            if word.hasPrefix(option + "=") { return String(word.dropFirst(option.count + 1)) }
-        }
-        return nil
-    }
+    /// Returns the value of an option: the last one, as the parser does.
+    func value(of option: String) -> String? { options.last { $0.name == option }?.value }
 
     /// Returns the line with the options that the profile remembers, if it is a sign-in that names only a profile, or
-    /// nothing while a profile is in use.
-    func completed() throws -> SignInLine {
-        guard let command = words.first, Self.commands.contains(command), !namesSession else { return self }
+    /// nothing while a profile is in use. If the profile remembers another command, only the options that both have
+    /// apply.
+    ///
+    /// - Parameter options: Returns the options of a command.
+    func completed(_ known: (_ command: String) -> Set<String>) throws -> SignInLine {
+        guard let command = words.first, Self.commands.contains(command), !namesSession,
+            !options.contains(where: { ["-h", "--help"].contains($0.name) })
+        else { return self }
         let named = value(of: "--profile")
         let valid = named.flatMap { Profile(argument: $0) }
         guard (named == nil) == (valid == nil), let profile = try Profile.chosen(valid, lineNamesSession: false) else {
             return self
         }
-        guard let remembered = try profile.signIn else {
+        guard let line = try profile.signIn.map(SignInLine.init) else {
             throw WrongUsage(
                 "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
                     + "'sign-in accounts'")
         }
+        var remembered = line.options
+        if command != line.words.first {
+            let known = known(command)
+            remembered.removeAll { !known.contains($0.name) }
+        }
         let name = named == nil ? ["--profile", profile.name] : []
-        return SignInLine([command] + remembered.dropFirst() + name + words.dropFirst())
+        return SignInLine([command] + remembered.flatMap(\.words) + name + words.dropFirst())
     }
 
     /// What is the same in each sign-in with these options, wherever it runs.
     ///
     /// The options for the output are left out, and so is the name of the profile. Paths become absolute.
     var remembered: [String] {
-        var (kept, rest) = ([String](), words[...])
-        while let word = rest.popFirst() {
-            let (name, attached) = Self.split(word)
-            if ["--json", "--verbose", "--replace-store", "--userinfo"].contains(word) { continue }
-            guard Self.valuesOfThisRun.contains(name) || Self.paths.contains(name) || name == "--store" else {
-                kept.append(word)
-                continue
-            }
-            guard let value = attached ?? rest.popFirst(), !Self.valuesOfThisRun.contains(name) else { continue }
-            kept += [name, Self.paths.contains(name) ? Self.absolute(value) : Self.absolute(store: value)]
+        var kept = options.filter { !Self.ofThisRun.contains($0.name) }
+        for (index, option) in kept.enumerated() {
+            guard let value = option.value else { continue }
+            if Self.paths.contains(option.name) { kept[index].value = value.absolutePath }
+            if option.name == "--store" { kept[index].value = Self.absolute(store: value) }
         }
-        return kept
+        return words.prefix(1) + kept.flatMap(\.words)
     }
 
-    private static let valuesOfThisRun = ["--profile", "--timeout"]
+    private static let flags = [
+        "--json", "--verbose", "--replace-store", "--userinfo", "--par", "--dpop", "--no-browser", "--help",
+    ]
+    private static let ofThisRun = [
+        "--json", "--verbose", "--replace-store", "--userinfo", "--profile", "--timeout",
+    ]
     private static let paths = [
         "--client-secret-file", "--client-key", "--client-assertion-file", "--password-file", "--ca-file",
     ]
 
-    private static func split(_ word: String) -> (name: String, value: String?) {
-        let name = word.prefix { $0 != "=" }
-        return (String(name), name.endIndex == word.endIndex ? nil : String(word[word.index(after: name.endIndex)...]))
+    private struct Option {
+        let name: String
+        var value: String?
+        var words: [String] { [name] + (value.map { [$0] } ?? []) }
     }
 
-    private static func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+    /// The options after the command, as the parser reads them. A word that is no option stands for itself.
+    private var options: [Option] {
+        var (options, rest) = ([Option](), words.dropFirst())
+        while let word = rest.popFirst() {
+            let name = word.prefix { $0 != "=" }
+            if !word.hasPrefix("--") || Self.flags.contains(word) {
+                options.append(Option(name: word))
+            } else if name.endIndex < word.endIndex {
+                options.append(Option(name: String(name), value: String(word[name.endIndex...].dropFirst())))
+            } else {
+                options.append(Option(name: word, value: rest.popFirst()))
+            }
+        }
+        return options
     }
 
     private static func absolute(store: String) -> String {
         for prefix in ["file:", "encrypted:"] where store.hasPrefix(prefix) {
-            return prefix + absolute(String(store.dropFirst(prefix.count)))
+            return prefix + String(store.dropFirst(prefix.count)).absolutePath
         }
         return store
     }

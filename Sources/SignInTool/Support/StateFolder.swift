@@ -23,17 +23,13 @@ struct StateFolder: Sendable {
     }
 
     init() throws {
-        if let folder = Self.variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
+        if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
             path = folder + "/sign-in"
-        } else if let home = Self.variable("HOME") {
+        } else if let home = variable("HOME") {
             path = home + "/.local/state/sign-in"
         } else {
             throw AuthError(.store, .store, "the environment has neither HOME nor XDG_STATE_HOME: set one of them")
         }
-    }
-
-    private static func variable(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Returns the store of a session in a file.

@@ -13,9 +13,6 @@ enum StorePassphrase {
     }
 
     private static func source() throws -> String {
-        func variable(_ name: String) -> String? {
-            getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
-        }
         if let path = variable("SIGN_IN_PASSPHRASE_FILE") { return path }
         if let folder = variable("CREDENTIALS_DIRECTORY"), access("\(folder)/sign-in-passphrase", F_OK) == 0 {
             return "\(folder)/sign-in-passphrase"

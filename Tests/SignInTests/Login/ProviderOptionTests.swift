@@ -1,5 +1,6 @@
 import AppAuthTestProvider
 import Foundation
+import HTTPTypes
 import JOSE
 import Testing
 
@@ -42,6 +43,16 @@ struct ProviderOptionTests {
             fixture.provider.revokeGrant(of: try #require(token["access_token"]?.string))
             let refused = try await fixture.run("token", "--force-refresh", "--json").json()
             #expect(refused["error"]?["code"]?.string == "sign_in_required")
+        }
+    }
+
+    @Test func `a provider's own metadata chooses no preset`() async throws {
+        try await withDesk { fixture in
+            let edit = Fault.editDocument { $0["sign_in_preset"] = "github" }
+            fixture.provider.fault(edit, at: .openIDConfiguration)
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.status(.ok, json: ["error": "bad_refresh_token"]), at: .token)
+            try await fixture.run("token", "--force-refresh", "--json").failure(1, "bad_refresh_token")
         }
     }
 

@@ -51,8 +51,88 @@ struct LogoutTests {
             _ = try await fixture.login().result()
             try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/a.json"))
             let damaged = try await fixture.run("logout", "--all", "--revoke-only", "--json")
-            #expect(try damaged.failure(1, "store").contains("a.json is damaged"))
+            #expect(damaged.status == 1 && damaged.errorLines.count == 1, "\(damaged)")
+            let report = try damaged.json()
+            #expect(report["error"]?["message"]?.string?.contains("a.json is damaged") == true, "\(damaged)")
+            // The profile without a session does not count.
+            let sessions = try #require(report["sessions"]?.array)
+            #expect(sessions.map { $0["revoked"] } == [revoked, nil], "\(damaged)")
+            #expect(sessions.map { $0["error"] } == [nil, report["error"]], "\(damaged)")
+            #expect(sessions.last?["store"]?.string == "file:\(fixture.sessions)/a.json")
             #expect(fixture.stored == ["a.json", "work.profile"])
+        }
+    }
+
+    @Test func `--all counts the sessions that there were`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            _ = try await fixture.login("--profile", "home").result()
+            _ = try await fixture.run("logout", "--local", "--profile", "home")
+            #expect(try await fixture.run("logout", "--all", "--local").output == "Signed out of 1 sessions.\n")
+            #expect(fixture.stored == ["home.profile", "work.profile"])
+        }
+    }
+
+    /// Its session may be elsewhere, where nothing was signed out.
+    @Test func `--all fails for a damaged profile, and signs out of the others`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "home", "--store", "file:\(fixture.home)/home").result()
+            _ = try await fixture.login("--profile", "work").result()
+            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/home.profile"))
+            let outcome = try await fixture.run("logout", "--all", "--revoke-only", "--json", "--forget")
+            #expect(outcome.status == 1, "\(outcome)")
+            #expect(try outcome.json()["error"]?["message"]?.string?.contains("home.profile is damaged") == true)
+            #expect(fixture.stored == ["home.profile"])
+        }
+    }
+
+    @Test func `--all removes each session before it waits for a browser`() async throws {
+        try await withDesk { fixture in
+            for name in ["one", "two"] { _ = try await fixture.login("--profile", name).result() }
+            // This browser never comes back.
+            let process = try fixture.start(["logout", "--all", "--json"], ["BROWSER": "true"])
+            _ = try await process.line { $0.hasPrefix("Ending the session in the browser") }
+            #expect(fixture.stored == ["one.profile", "two.profile"])
+            #expect(fixture.provider.count(.revocation) == 4)
+            process.send(SIGINT)
+            #expect(try await process.outcome().status == 130)
+        }
+    }
+
+    @Test func `--all ends each session in the browser, with a part of the time for each`() async throws {
+        try await withDesk { fixture in
+            for name in ["one", "two"] { _ = try await fixture.login("--profile", name).result() }
+            fixture.provider.fault(.htmlPage, at: .endSession)
+            let outcome = try await fixture.run("logout", "--all", "--json", "--timeout", "16")
+            let sessions = try outcome.result()["sessions"]?.array
+            #expect(sessions?.map { $0["session_ended"] } == [false, true], "\(outcome)")
+            #expect(outcome.errors.contains("did not confirm"), "\(outcome)")
+        }
+    }
+
+    @Test func `a profile that does not exist is wrong usage`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let named = try await fixture.run("logout", "--json", "--profile", "wrok")
+            #expect(try named.wrongUsage().contains("expected work"))
+            try await fixture.run("logout", "--json", with: ["SIGN_IN_PROFILE": "wrok"]).wrongUsage()
+            #expect(fixture.stored == ["work.json", "work.profile"])
+            // A session without the options of its sign-in is one nevertheless.
+            try FileManager.default.removeItem(atPath: fixture.sessions + "/work.profile")
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "work").result()
+            #expect(fixture.stored.isEmpty)
+        }
+    }
+
+    /// Otherwise the tokens and secrets of each provider would go to one server (RFC 7009 §2.1).
+    @Test func `--all takes no endpoint and no redirect of one provider`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let (endpoint, redirect) = (fixture.provider.url(.revocation), "http://127.0.0.1/callback")
+            for options in [["--revocation-endpoint", endpoint], ["--post-logout-redirect-uri", redirect]] {
+                try await fixture.start(["logout", "--all", "--json"] + options).outcome().wrongUsage()
+            }
+            #expect(fixture.provider.count(.revocation) == 0 && fixture.stored.count == 1)
         }
     }
 

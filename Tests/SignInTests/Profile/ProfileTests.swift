@@ -113,6 +113,53 @@ struct ProfileTests {
         }
     }
 
+    @Test func `another command than the remembered one takes only the options that it has`() async throws {
+        try await withDesk(.device) { fixture in
+            _ = try await fixture.login(
+                "--profile", "box", "--scope", "openid", "--max-age", "3600", "--redirect-path=/callback", "--par",
+                "--login-hint", "--dpop"
+            ).result()
+            let device = try fixture.start(["device", "--json", "--profile", "box"])
+            try await DeviceCode(device).decide("allow")
+            let result = try await device.outcome().result()
+            // The hint is no option.
+            #expect(result["scope"]?.string == "openid" && result["token_type"]?.string == "Bearer")
+            let typed = try await fixture.run("device", "--json", "--profile", "box", "--max-age", "3600")
+            #expect(try typed.wrongUsage().contains("'--max-age'"))
+        }
+    }
+
+    /// Otherwise the client's secret would go to the other provider (RFC 6749 §2.3.1).
+    @Test(arguments: ["--preset", "--token-endpoint", "--authorization-endpoint", "--device-endpoint"])
+    func `a sign-in that names a provider takes no option of a profile`(option: String) async throws {
+        try await withTwoProfiles { fixture in
+            let count = fixture.provider.log.count
+            let value = option == "--preset" ? "google" : fixture.provider.url(.token)
+            try await fixture.run("login", "--json", "--profile", "work", option, value).wrongUsage()
+            try await fixture.run("login", "--json", option, value, with: ["SIGN_IN_PROFILE": "work"]).wrongUsage()
+            #expect(fixture.provider.log.count == count)
+        }
+    }
+
+    @Test func `help needs no profile`() async throws {
+        try await withDesk { fixture in
+            for arguments in [["--profile", "new", "--help"], ["--help"], ["-h"]] {
+                let outcome = try await fixture.start(["login"] + arguments, ["SIGN_IN_PROFILE": "new"]).outcome()
+                #expect(outcome.status == 0 && outcome.output.contains("USAGE: sign-in login"), "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `of an option given twice, the profile takes the last value, as the sign-in does`() async throws {
+        try await withDesk { fixture in
+            let stores = ["first", "last"].flatMap { ["--store", "file:\(fixture.home)/\($0)"] }
+            let login = fixture.loginArguments(stores + ["--profile", "work"])
+            _ = try await fixture.start(login).outcome().result()
+            let status = try await fixture.run("status", "--json", "--profile", "work").result()
+            #expect(status["sessions"]?.array?.first?["store"]?.string == "file:\(fixture.home)/last", "\(status)")
+        }
+    }
+
     @Test func `a profile remembers where its session is, and files by their absolute paths`() async throws {
         try await withDesk { fixture in
             try "s3cret: 100% äß+/= and thirty-two".write(

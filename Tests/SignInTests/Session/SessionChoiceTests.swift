@@ -16,6 +16,17 @@ struct SessionChoiceTests {
         }
     }
 
+    @Test func `an error that the same sign-in would bring again names the scope, and no command`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--scope", "openid").result()
+            let token = try await fixture.run("token", "--force-refresh", "--json").failure(1, "no_refresh_token")
+            #expect(token.hasSuffix("Sign in again and request offline_access"), "\(token)")
+            _ = try await fixture.login("--scope", "profile offline_access").result()
+            let idToken = try await fixture.run("token", "--id-token", "--json").failure(1, "no_id_token")
+            #expect(idToken.hasSuffix("Sign in again and request openid"), "\(idToken)")
+        }
+    }
+
     @Test func `with several sessions and no choice the line lists them`() async throws {
         try await withTwoSessions { fixture in
             for command in [["token"], ["userinfo"], ["request", "GET", fixture.provider.url(.api)], ["logout"]] {

@@ -49,6 +49,15 @@ struct WrongUsageTests {
         }
     }
 
+    @Test func `the help for git keeps git's other helpers from storing the token`() async throws {
+        try await withDesk { fixture in
+            let help = try await fixture.run("helper", "git", "--help").output
+            let text = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            let add = "git config --global --add credential.https://git.example.org.helper \\ '!sign-in helper git"
+            #expect(text.contains("git config --global credential.https://git.example.org.helper '' " + add), "\(help)")
+        }
+    }
+
     @Test func `help names the values that are accepted`() async throws {
         try await withDesk { fixture in
             let help = try await fixture.run("login", "--help").output

@@ -1,0 +1,54 @@
+internal import AppAuth
+internal import JOSE
+
+extension Logout {
+    /// Signs out of all sessions. They are over here before the first browser opens, since a browser may not come back.
+    func signOutOfAll(until deadline: ContinuousClock.Instant, _ console: Console) async throws -> Int32 {
+        // A session that takes all of its time leaves the others theirs.
+        func share(of count: Int) -> Duration { max(.zero, ContinuousClock.now.duration(to: deadline)) / count }
+        var (ended, failures) = ([SignedOut](), [(location: String, error: AuthError)]())
+        let stores = try StateFolder.storesWithProfiles()
+        for (index, (store, profile)) in stores.enumerated() {
+            do {
+                let limit = share(of: stores.count - index)
+                let signedOut = try await signOut(
+                    of: store.within(limit), within: limit, endsBrowserSession: false, console)
+                if signedOut.hadSession { ended.append(signedOut) }
+                // The session of a damaged profile may be elsewhere.
+                _ = try profile?.signIn
+                if forget { try profile?.forget() }
+            } catch let error as AuthError { failures.append((store.location, error)) }
+        }
+        if endsBrowserSession {
+            for index in ended.indices {
+                ended[index] = try await endBrowserSession(
+                    ended[index], within: share(of: ended.count - index), console)
+            }
+        }
+        return try report(ended, failures, console)
+    }
+
+    private func report(
+        _ ended: [SignedOut], _ failures: [(location: String, error: AuthError)], _ console: Console
+    ) throws -> Int32 {
+        let failed = failures.map { location, error in
+            (location, error, message: error.message(for: ["--store", Status.option(location)]))
+        }
+        let sessions = ended.map { signedOut in
+            var json = signedOut.json
+            json["store"] = .string(signedOut.location)
+            return JSON.object(json)
+        }
+        let result: JSON.Object = [
+            "sessions": .array(
+                sessions + failed.map { ["store": .string($0), "error": Console.json($1.code.rawValue, $2)] })
+        ]
+        guard let last = failed.last else {
+            try console.succeed(.object(result), text: "Signed out of \(ended.count) sessions.")
+            return 0
+        }
+        for (_, _, message) in failed.dropLast() { console.note(message) }
+        console.fail(code: last.1.code.rawValue, last.message, with: result)
+        return 1
+    }
+}
