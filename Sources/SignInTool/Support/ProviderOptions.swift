@@ -95,10 +95,10 @@ extension Environment {
     func speaking(to provider: ProviderMetadata) -> Environment? {
         // Only this program chooses a preset: the provider's own metadata does not.
         guard !provider.isDiscovered, let name = provider.document[ProviderPreset.member]?.string,
-            let preset = ProviderOptions.Preset(rawValue: name)?.preset
+            let dialect = ProviderOptions.Preset(rawValue: name)?.preset.dialect
         else { return nil }
         var environment = self
-        environment.dialect = preset.dialect
+        environment.dialect = dialect
         return environment
     }
 }
