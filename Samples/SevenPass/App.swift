@@ -98,10 +98,8 @@ struct App: Sendable {
             if case .waiting = event { countdown.start() }
         }
         let report = try await signOut.run(state)
-        for revocation in report.revocations {
-            tell(
-                "The \(revocation.tokenTypeHint) was \(revocation.error.map { "not revoked: \($0.message)" } ?? "revoked")."
-            )
+        for token in report.revocations {
+            tell("The \(token.tokenTypeHint) was \(token.error.map { "not revoked: \($0.message)" } ?? "revoked").")
         }
         tell("The browser's session \(report.endSessionError.map { "may last: \($0.message)" } ?? "has ended").")
         tell("Signed out.")

@@ -58,7 +58,7 @@ public struct ClientConfiguration: Sendable {
     /// Without ``provider``, the metadata is fetched, unless this value or a copy has recently fetched it.
     ///
     /// - Parameter endpoints: The endpoints that the app needs.
-    /// - Throws: As ``Discovery/metadata(for:policy:)`` and ``Discovery/complete(_:with:)``; ``AuthError`` with
+    /// - Throws: As ``Discovery/metadata(for:policy:)`` and ``Discovery/complete(_:with:policy:)``; ``AuthError`` with
     ///   ``AuthError/Code/invalidMetadata`` that names a missing endpoint, and with
     ///   ``AuthError/Code/invalidConfiguration`` if ``registration`` has an authentication that the library does not
     ///   have.

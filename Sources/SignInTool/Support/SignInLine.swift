@@ -21,7 +21,7 @@ struct SignInLine {
     /// nothing while a profile is in use. If the profile remembers another command, only the options that both have
     /// apply.
     ///
-    /// - Parameter options: Returns the options of a command.
+    /// - Parameter known: Returns the options of a command.
     func completed(_ known: (_ command: String) -> Set<String>) throws -> SignInLine {
         guard let command = words.first, Self.commands.contains(command), !namesSession,
             !options.contains(where: { ["-h", "--help"].contains($0.name) })
@@ -58,9 +58,11 @@ struct SignInLine {
         return words.prefix(1) + kept.flatMap(\.words)
     }
 
+    /// All options of the sign-in commands that have no value: the word after any other one is its value.
     private static let flags = [
         "--json", "--verbose", "--replace-store", "--userinfo", "--par", "--dpop", "--no-browser", "--help",
     ]
+    /// The options that no later sign-in has in common.
     private static let ofThisRun = [
         "--json", "--verbose", "--replace-store", "--userinfo", "--profile", "--timeout",
     ]
