@@ -44,7 +44,8 @@ extension Logout {
                 sessions + failed.map { ["store": .string($0), "error": Console.json($1.code.rawValue, $2)] })
         ]
         guard let last = failed.last else {
-            try console.succeed(.object(result), text: "Signed out of \(ended.count) sessions.")
+            let count = ended.count == 1 ? "1 session" : "\(ended.count) sessions"
+            try console.succeed(.object(result), text: "Signed out of \(count).")
             return 0
         }
         for (_, _, message) in failed.dropLast() { console.note(message) }

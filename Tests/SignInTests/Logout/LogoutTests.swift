@@ -68,7 +68,7 @@ struct LogoutTests {
             _ = try await fixture.login("--profile", "work").result()
             _ = try await fixture.login("--profile", "home").result()
             _ = try await fixture.run("logout", "--local", "--profile", "home")
-            #expect(try await fixture.run("logout", "--all", "--local").output == "Signed out of 1 sessions.\n")
+            #expect(try await fixture.run("logout", "--all", "--local").output == "Signed out of 1 session.\n")
             #expect(fixture.stored == ["home.profile", "work.profile"])
         }
     }
