@@ -101,6 +101,12 @@ struct SocketConnection<Request> {
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0
     }
 
+    /// Whether the peer has reset the connection, and cannot get a response.
+    var isReset: Bool {
+        var polled = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&polled, 1, 0) > 0 && polled.revents & Int16(POLLERR) != 0
+    }
+
     private mutating func send(_ response: ArraySlice<UInt8>, now: Instant) {
         var rest = response
         while !rest.isEmpty {

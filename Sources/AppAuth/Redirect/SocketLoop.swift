@@ -59,6 +59,8 @@ struct SocketLoop<Rules: ConnectionRules> {
         switch step {
         case .readMore: break
         case .match(let parameters):
+            // The reset may have come since the last poll, or together with the request.
+            if !Rules.keepsAbandonedRedirects && connections[index].isReset { return connections[index].end() }
             guard let response = server.match(parameters, of: connections[index].request) else {
                 return connections[index].wait()
             }
