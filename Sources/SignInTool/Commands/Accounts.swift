@@ -12,7 +12,7 @@ struct Accounts: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let inUse = try Profile.chosen(nil, lineNamesSession: false)
         let stores = try StateFolder.storesWithProfiles()
-        let entries = try await StateFolder.entries(stores.map { $0.store.within(limit) })
+        let entries = try await StateFolder.entries(stores.map { ($0.store.within(limit), $0.profile) })
         let accounts = stores.map { store, profile in
             let entry = entries.first { $0.store.location == store.location }
             return Self.account(profile, entry, store.location, isInUse: profile == inUse)

@@ -23,7 +23,7 @@ struct Status: Command {
                     (session.clientID ?? record.client.id) == record.client.id
                 else { continue }
                 sessions.append(Self.entry(record, location))
-                table.rows.append(Self.row(record, sessions[sessions.count - 1], StateFolder.profile(of: entry.store)))
+                table.rows.append(Self.row(record, sessions[sessions.count - 1], entry.profile))
             case .failure(let error): unreadable.append((location, error))
             }
         }
@@ -49,11 +49,14 @@ struct Status: Command {
     static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
     private func stored(_ limit: Duration) async throws -> [StateFolder.Entry] {
-        if let profile = session.profile { return try await StateFolder.entries([profile.store.within(limit)]) }
+        if let profile = session.profile {
+            return try await StateFolder.entries([(profile.store.within(limit), profile)])
+        }
         switch session.store {
         case nil:
             // A system without any keyring is no error.
-            return try await StateFolder.entries(StateFolder().stores().map { $0.within(limit) }).filter { entry in
+            let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+            return try await StateFolder.entries(stores).filter { entry in
                 guard case .failure(let error) = entry.record else { return true }
                 return ![.noLibrary, .noBus, .noService].contains(error.storeProblem)
             }

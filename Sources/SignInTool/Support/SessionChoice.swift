@@ -73,13 +73,12 @@ extension SessionOptions {
 
     /// Returns the options that select each session.
     private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
-        let profiles = entries.map { StateFolder.profile(of: $0.store) }
-        let names = zip(entries, profiles).map { entry, profile in
-            profile == nil ? entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } : nil
+        let names = entries.map { entry in
+            entry.profile == nil ? entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } : nil
         }
         return entries.indices.map { index in
             let (store, name) = (entries[index].store, names[index])
-            if let profile = profiles[index] { return "--profile \(profile.name)" }
+            if let profile = entries[index].profile { return "--profile \(profile.name)" }
             if let name, names.filter({ $0 == name }).count == 1 { return name }
             guard store is KeyringTokenStore else { return "--store \(store.location)" }
             return name.map { "--store keyring \($0)" } ?? "--store keyring"

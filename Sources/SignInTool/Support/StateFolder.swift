@@ -11,6 +11,8 @@ struct StateFolder: Sendable {
     /// A stored session, or the error of reading it.
     struct Entry: Sendable {
         let store: any TokenStore
+        /// The profile that the session belongs to.
+        let profile: Profile?
         let record: Result<AuthStateRecord, AuthError>
 
         /// The issuer and client id of the session, if they are known.
@@ -77,7 +79,7 @@ struct StateFolder: Sendable {
 
     func remove(_ file: String) { unlink("\(path)/\(file)") }
 
-    /// Returns all stores that may hold a session, by name.
+    /// Returns all stores of this folder that may hold a session, by name.
     func stores() throws -> [any TokenStore] {
         try names().sorted().compactMap { name in
             if name.hasSuffix(".json") { return FileTokenStore(path: "\(path)/\(name)") }
@@ -108,16 +110,22 @@ struct StateFolder: Sendable {
 
     /// Reads the stored sessions, without prompting the user to unlock the keyring. It reads all at the same time, since a
     /// keyring service that does not respond takes the whole time of each store.
-    static func entries(_ stores: [any TokenStore]) async throws -> [Entry] {
+    static func entries(_ stores: [(store: any TokenStore, profile: Profile?)]) async throws -> [Entry] {
         try await withThrowingTaskGroup(of: (Int, Entry?).self) { group in
-            for (index, store) in stores.enumerated() { group.addTask { (index, try await entry(store)) } }
+            for (index, (store, profile)) in stores.enumerated() {
+                group.addTask { (index, try await entry(store, profile)) }
+            }
             var entries = [Entry?](repeating: nil, count: stores.count)
             for try await (index, entry) in group { entries[index] = entry }
             return entries.compactMap { $0 }
         }
     }
 
-    private static func entry(_ store: any TokenStore) async throws -> Entry? {
+    static func entries(_ stores: [any TokenStore]) async throws -> [Entry] {
+        try await entries(stores.map { ($0, profile(of: $0)) })
+    }
+
+    private static func entry(_ store: any TokenStore, _ profile: Profile?) async throws -> Entry? {
         var reader = store
         if var keyring = store as? KeyringTokenStore {
             keyring.mayPrompt = false
@@ -127,7 +135,7 @@ struct StateFolder: Sendable {
             let record = try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) { [reader] in
                 try await reader.load()
             }
-            return record.map { Entry(store: store, record: .success($0)) }
-        } catch let error as AuthError { return Entry(store: store, record: .failure(error)) }
+            return record.map { Entry(store: store, profile: profile, record: .success($0)) }
+        } catch let error as AuthError { return Entry(store: store, profile: profile, record: .failure(error)) }
     }
 }

@@ -169,8 +169,11 @@ struct ProfileTests {
             let login = fixture.loginArguments(options, client: "demo-confidential")
             _ = try await fixture.start(program, login).outcome().result()
             #expect(fixture.stored == ["work.profile"])
-            let status = try await fixture.run("status", "--json", "--profile", "work").result()
-            #expect(status["sessions"]?.array?.first?["store"]?.string == "file:\(fixture.home)/session")
+            for options in [[], ["--profile", "work"]] {
+                let status = try await fixture.start(["status", "--json"] + options).outcome().result()
+                let stores = status["sessions"]?.array?.map { $0["store"]?.string }
+                #expect(stores == ["file:\(fixture.home)/session"])
+            }
             _ = try await fixture.run("token", "--json", "--profile", "work", "--force-refresh").result()
             _ = try await fixture.run("login", "--json", "--profile", "work").result()
             let remembered = try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8)

@@ -66,7 +66,7 @@ struct StatusTests {
             let work = try await fixture.login("--profile", "work").result()
             let lines = try await fixture.run("status").outputLines
             #expect(lines.count == 3 && lines[0].hasPrefix("PROFILE  USER"), "\(lines)")
-            let cells = try #require(lines.last).split(separator: " ").map(String.init)
+            let cells = lines[1].split(separator: " ").map(String.init)
             let expiry = try #require(work["access_token_expires_at"]?.string)
             let store = "file:\(fixture.sessions)/work.json"
             #expect(cells == ["work", "alice", fixture.issuer, "demo", "signed_in", expiry, store])
