@@ -24,10 +24,9 @@ extension SignInFlow {
 
     /// Returns the stored session, or signs the user in if no stored session can be used.
     ///
-    /// A stored session cannot be used if it belongs to another issuer or client, if it is one of the client's own
-    /// credentials, if it has ended, if
-    /// ``ClientConfiguration/dpop`` is set and its tokens are not bound to a key, or if its access token has expired
-    /// and it cannot be renewed.
+    /// A stored session cannot be used if it belongs to another issuer or client, if it has no user because it began with
+    /// the client credentials grant, if it has ended, if ``ClientConfiguration/dpop`` is set and its tokens are not
+    /// bound to a key, or if its access token has expired and it cannot be renewed.
     ///
     /// - Throws: The errors of ``run(store:)``.
     public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {

@@ -3,7 +3,7 @@ public import AppAuthProtocol
 
 /// The end of an app's use of a session.
 extension AuthState {
-    /// Waits until a refresh that was sent has ended and its refresh token is stored, but no longer than the limit.
+    /// Waits until a refresh that was sent has failed or its new refresh token is stored, but no longer than the limit.
     /// Tries once more to store what the store has rejected.
     ///
     /// Call it before the end of a process in which a caller was cancelled: the caller returns at once, and the refresh
@@ -39,7 +39,8 @@ extension AuthState {
     /// The session ends only after the revocations. No later response brings it back, here or in another process. A
     /// newer session in the store stays. The session in the browser stays too: `SignOut` in AppAuth ends it.
     ///
-    /// - Parameter revokingTokens: Whether to revoke the tokens. If false, nothing is sent unless a refresh is running.
+    /// - Parameter revokingTokens: Whether to revoke the tokens. If false, nothing is sent, except to
+    ///   revoke the tokens that a running refresh brings.
     /// - Returns: One entry for each token that was to be revoked, with the error if its revocation failed or if the
     ///   endpoint could not be looked up; none if the provider has no revocation endpoint, or if another sign-in has
     ///   replaced the session in the store.

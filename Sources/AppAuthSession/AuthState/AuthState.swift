@@ -93,8 +93,8 @@ public actor AuthState {
     /// The proof of possession of the key that the tokens are bound to; nil for bearer tokens.
     package nonisolated var proof: DPoP? { cache.proof }
 
-    /// Whether the store has rejected new tokens, a registration or the end of the session so far. If the process ends now,
-    /// they are lost.
+    /// Whether the store has rejected a change that is lost if the process ends now: a new refresh token, a registration, or
+    /// an end of the session that a refresh has found. A rejected sign-out does not count.
     public var hasUnsavedTokens: Bool { machine.hasUnsavedTokens }
 
     /// Whether the session goes on: as far as this process knows, it has neither ended nor been removed from the store.

@@ -11,9 +11,10 @@ extension AuthState {
     ///     .clientCredentials(scope: ["orders:read"]), as: client, store: store, environment: .live)
     /// ```
     ///
-    /// A stored session cannot be used if it has ended, if it belongs to another client or issuer, if it began with other
-    /// client credentials, for example for another scope, or if its access token has expired and it cannot be renewed.
-    /// Such a session is replaced. The grant of a user, for example a password, is not stored. So for such a
+    /// A stored session cannot be used if it has ended, if it belongs to another client or issuer, if the client's `dpop` is
+    /// set and its tokens are not bound to a key, or if its access token has expired and it cannot be renewed. With the
+    /// client credentials grant, it must also have begun by that grant and with the same scope, and with any other
+    /// grant, it must not. A session that cannot be used is replaced. The grant of a user, for example a password, is not stored. So for such a
     /// grant, a stored session of this client is used even if it belongs to another user.
     ///
     /// - Parameters:

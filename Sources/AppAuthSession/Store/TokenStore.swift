@@ -59,14 +59,14 @@ public enum TokenStoreCall {
     /// and ``AuthState/synchronize()``.
     @TaskLocal public static var isUnattended = false
 
-    /// Whether the caller knows that a session was stored here. After a sign-out, the location exists without a
-    /// session. If the location itself is missing, because its disk is not mounted or its keyring is not open, the
-    /// store throws ``StoreProblem/unavailable`` and creates nothing. If this is false, it is a new one.
+    /// Whether the caller knows that a session was stored here. A sign-out removes the session, but not the location. So if
+    /// this is true and the location itself is missing (a disk that is not mounted, a keyring that is not open), the store
+    /// throws ``StoreProblem/unavailable`` and creates nothing. If this is false, a missing location is a new one.
     @TaskLocal public static var expectsSession = false
 
     /// The refresh lock under which ``TokenStore/update(_:)`` is called; nil for a change that needs none, such as a
-    /// sign-in or a sign-out. A store whose lock can be lost, for example with a connection, writes nothing under a lock
-    /// that it has given to another holder since: see ``RefreshLock/grant``.
+    /// sign-in or a sign-out. If the store's lock can be lost, for example with a connection, and another holder has had it
+    /// since, the store acquires it again before it reads the session: see ``RefreshLock/grant``.
     @TaskLocal public static var refreshLock: RefreshLock?
 }
 
