@@ -15,18 +15,15 @@ extension Environment {
 }
 
 extension Secret {
-    /// Reads an assertion from a regular file of at most 64 KiB of visible ASCII, without the line break at its end.
+    /// Reads an assertion of visible ASCII, without the line break at its end.
     fileprivate init(assertionFile path: String) throws {
-        func refusal(_ why: String) -> AuthError {
-            AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)
+        self = try credential(in: path) { bytes in
+            let line = bytes.prefix { (0x21...0x7E).contains($0) }
+            guard !line.isEmpty, bytes[line.endIndex...].allSatisfy({ "\r\n".utf8.contains($0) }) else {
+                throw refusal("expected a client assertion, found something else")
+            }
+            return Secret(String(decoding: line, as: UTF8.self))
         }
-        var bytes: [UInt8]
-        do { bytes = try InputFile.read(path, atMost: 64 << 10) } catch { throw refusal(error.description) }
-        while bytes.last == UInt8(ascii: "\n") || bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
-        guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw refusal("expected a client assertion, found something else")
-        }
-        self.init(String(decoding: bytes, as: UTF8.self))
     }
 }
 
@@ -35,20 +32,22 @@ extension ClientKey {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration``, which names the file.
     public init(file path: String) throws {
-        func refusal(_ why: String) -> AuthError {
-            AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)
-        }
-        let bytes: [UInt8]
-        do { bytes = try InputFile.read(path, atMost: 64 << 10) } catch { throw refusal(error.description) }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw refusal("expected a private key in PEM or a JWK, found no text")
-        }
-        do {
-            if let jwk = try? JSON(parsing: bytes) {
-                try self.init(jwk: jwk)
-            } else {
-                try self.init(pem: text)
+        self = try credential(in: path) { bytes in
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw refusal("expected a private key in PEM or a JWK, found no text")
             }
-        } catch let error as AuthError { throw refusal(error.message) }
+            return if let jwk = try? JSON(parsing: bytes) { try ClientKey(jwk: jwk) } else { try ClientKey(pem: text) }
+        }
     }
+}
+
+/// Reads a credential of the client from a regular file of at most 64 KiB. Errors name the file.
+private func credential<Value>(in path: String, _ parse: ([UInt8]) throws -> Value) throws -> Value {
+    let bytes: [UInt8]
+    do { bytes = try InputFile.read(path, atMost: 64 << 10) } catch { throw refusal("\(path): \(error.description)") }
+    do { return try parse(bytes) } catch let error as AuthError { throw refusal("\(path): \(error.message)") }
+}
+
+private func refusal(_ why: String) -> AuthError {
+    AuthError(.invalidConfiguration, .configuration, why, outcome: .notSent)
 }
