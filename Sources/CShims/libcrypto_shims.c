@@ -121,9 +121,20 @@ EVP_PKEY *shims_ec_public(const char *group, const uint8_t *point, size_t point_
     return key;
 }
 
+EVP_PKEY *shims_ml_dsa_private(const char *name, const uint8_t *seed, size_t seed_length) {
+    EVP_PKEY *key = NULL;
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    // OSSL_PKEY_PARAM_ML_DSA_SEED, which older headers lack.
+    if (builder != NULL && OSSL_PARAM_BLD_push_octet_string(builder, "seed", seed, seed_length) == 1)
+        key = key_from(name, EVP_PKEY_KEYPAIR, builder);
+    OSSL_PARAM_BLD_free(builder);
+    return key;
+}
+
 EVP_PKEY *shims_rsa_generate(size_t bits) { return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits); }
 EVP_PKEY *shims_ec_generate(const char *group) { return EVP_PKEY_Q_keygen(NULL, NULL, "EC", group); }
 EVP_PKEY *shims_ed25519_generate(void) { return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"); }
+EVP_PKEY *shims_ml_dsa_generate(const char *name) { return EVP_PKEY_Q_keygen(NULL, NULL, name); }
 EVP_PKEY *shims_x25519_generate(void) { return EVP_PKEY_Q_keygen(NULL, NULL, "X25519"); }
 
 static size_t big_number(const EVP_PKEY *key, const char *name, uint8_t *out, size_t capacity) {

@@ -1,4 +1,4 @@
-/// A public JSON Web Key (RFC 7517): RSA, EC on a NIST curve, Ed25519 or X25519.
+/// A public JSON Web Key (RFC 7517): RSA, EC on a NIST curve, Ed25519, X25519 or ML-DSA.
 package struct JWK: Sendable, Hashable {
     package enum Material: Sendable, Hashable {
         /// Modulus and exponent, big endian (RFC 7518 §6.3.1).
@@ -9,6 +9,8 @@ package struct JWK: Sendable, Hashable {
         case ed25519([UInt8])
         /// An X25519 public key (RFC 8037 §2), only for key agreement.
         case x25519([UInt8])
+        /// A public key of ML-DSA (RFC 9964).
+        case mlDSA(MLDSA, [UInt8])
     }
 
     package var material: Material
@@ -27,7 +29,7 @@ package struct JWK: Sendable, Hashable {
     ///   key: a published private key is compromised.
     package init(_ json: JSON) throws(JOSEError) {
         guard let object = json.object else { throw JOSEError("expected a JWK, found no object") }
-        for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] where object[name] != nil {
+        for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"] where object[name] != nil {
             throw JOSEError("expected a public key, found the private member '\(name)'")
         }
         material = try Self.material(of: object)
@@ -63,6 +65,15 @@ package struct JWK: Sendable, Hashable {
             let key = try bytes("x", in: object)
             guard key.count == 32 else { throw JOSEError("expected a key of 32 bytes, found \(key.count)") }
             return curve == "X25519" ? .x25519(key) : .ed25519(key)
+        case "AKP":
+            guard let parameters = try text("alg", in: object).flatMap(MLDSA.init(exactly:)) else {
+                throw JOSEError("the JWK's algorithm is not supported")
+            }
+            let key = try bytes("pub", in: object)
+            guard key.count == parameters.publicKeyByteCount else {
+                throw JOSEError("expected a key of \(parameters.publicKeyByteCount) bytes, found \(key.count)")
+            }
+            return .mlDSA(parameters, key)
         default: throw JOSEError("the JWK's type is not supported")
         }
     }
@@ -96,6 +107,8 @@ package struct JWK: Sendable, Hashable {
             ]
         case .ed25519(let x): ["crv": "Ed25519", "kty": "OKP", "x": .string(Base64URL.encode(x))]
         case .x25519(let x): ["crv": "X25519", "kty": "OKP", "x": .string(Base64URL.encode(x))]
+        case .mlDSA(let parameters, let key):
+            ["alg": .string(parameters.rawValue), "kty": "AKP", "pub": .string(Base64URL.encode(key))]
         }
     }
 
@@ -103,7 +116,7 @@ package struct JWK: Sendable, Hashable {
         guard case .object(var object) = required else { return required }
         object["kid"] = kid.map(JSON.string)
         object["use"] = use.map(JSON.string)
-        object["alg"] = alg.map(JSON.string)
+        if let alg { object["alg"] = .string(alg) }
         object["key_ops"] = keyOps.map { .array($0.map(JSON.string)) }
         return .object(object)
     }
@@ -120,6 +133,7 @@ package struct JWK: Sendable, Hashable {
         return switch (algorithm.family, material) {
         case (.rsaPKCS1, .rsa), (.rsaPSS, .rsa), (.edDSA, .ed25519): true
         case (.ecdsa(let curve), .ec(let found, _, _)): curve == found
+        case (.mlDSA(let parameters), .mlDSA(let found, _)): parameters == found
         default: false
         }
     }

@@ -11,16 +11,19 @@ package final class PrivateKey: @unchecked Sendable {
         case ec(Curve)
         case ed25519
         case x25519
+        case mlDSA(MLDSA)
     }
 
     /// Generates a new key.
     convenience init(_ kind: Kind) throws(JOSEError) {
+        if case .mlDSA(let parameters) = kind { try parameters.checkIsAvailable() }
         let key: OpaquePointer? =
             switch kind {
             case .rsa(let bits): shims_rsa_generate(bits)
             case .ec(let curve): shims_ec_generate(curve.rawValue)
             case .ed25519: shims_ed25519_generate()
             case .x25519: shims_x25519_generate()
+            case .mlDSA(let parameters): shims_ml_dsa_generate(parameters.rawValue)
             }
         guard let key else {
             ERR_clear_error()
@@ -86,7 +89,7 @@ package final class PrivateKey: @unchecked Sendable {
             EVP_PKEY_free(key)
             ERR_clear_error()
             throw JOSEError(
-                "expected a private key for RSA, on P-256, P-384 or P-521, Ed25519 or X25519, found another")
+                "expected a private key for RSA, on P-256, P-384 or P-521, Ed25519, X25519 or ML-DSA, found another")
         }
         (pointer, self.material) = (key, material)
         // A key that verification would reject must not sign either (RFC 7518 §3.3, §3.5).
@@ -110,10 +113,10 @@ extension JWK.Material {
         func bytes(_ capacity: Int, _ read: (UnsafeMutablePointer<UInt8>?) -> Int) -> [UInt8] {
             [UInt8](unsafeUninitializedCapacity: capacity) { out, count in count = read(out.baseAddress) }
         }
-        func raw() -> [UInt8]? {
-            var length = 32
-            let x = bytes(32) { EVP_PKEY_get_raw_public_key(key, $0, &length) == 1 ? length : 0 }
-            return x.count == 32 ? x : nil
+        func raw(_ byteCount: Int = 32) -> [UInt8]? {
+            var length = byteCount
+            let x = bytes(length) { EVP_PKEY_get_raw_public_key(key, $0, &length) == 1 ? length : 0 }
+            return x.count == byteCount ? x : nil
         }
         if EVP_PKEY_is_a(key, "RSA") == 1 {
             let n = bytes(1024) { shims_rsa_modulus(key, $0, 1024) }
@@ -133,6 +136,10 @@ extension JWK.Material {
             self = .ed25519(x)
         } else if EVP_PKEY_is_a(key, "X25519") == 1, let x = raw() {
             self = .x25519(x)
+        } else if let parameters = MLDSA.allCases.first(where: { EVP_PKEY_is_a(key, $0.rawValue) == 1 }),
+            let x = raw(parameters.publicKeyByteCount)
+        {
+            self = .mlDSA(parameters, x)
         } else {
             return nil
         }

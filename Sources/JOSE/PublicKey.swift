@@ -7,8 +7,8 @@ final class PublicKey: @unchecked Sendable {
 
     /// Creates a key.
     ///
-    /// - Throws: ``JOSEError`` for an RSA key that is too short, too long or has an invalid exponent, and for a point
-    ///   that is not on its curve (RFC 7518 §3.3, RFC 8725 §3.4).
+    /// - Throws: ``JOSEError`` for an RSA key that is too short, too long or has an invalid exponent, for a point that is
+    ///   not on its curve (RFC 7518 §3.3, RFC 8725 §3.4), and for an algorithm that this libcrypto lacks.
     init(_ material: JWK.Material) throws(JOSEError) {
         let key: OpaquePointer?
         switch material {
@@ -20,6 +20,9 @@ final class PublicKey: @unchecked Sendable {
             key = shims_ec_public(curve.rawValue, point, point.count)
         case .ed25519(let x): key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, x, x.count)
         case .x25519(let x): key = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nil, x, x.count)
+        case .mlDSA(let parameters, let bytes):
+            try parameters.checkIsAvailable()
+            key = EVP_PKEY_new_raw_public_key_ex(nil, parameters.rawValue, nil, bytes, bytes.count)
         }
         guard let key else {
             ERR_clear_error()

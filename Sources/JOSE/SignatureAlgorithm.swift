@@ -1,4 +1,5 @@
-/// The signature algorithms of JSON Web Signature with a public key (RFC 7518 §3.1, RFC 8037 §3.1).
+/// The signature algorithms of JSON Web Signature with a public key (RFC 7518 §3.1, RFC 8037 §3.1,
+/// RFC 9964).
 ///
 /// There is no `none`: a token with it names an unknown algorithm (RFC 8725 §3.2).
 package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
@@ -14,8 +15,19 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
     case edDSA = "EdDSA"
     /// EdDSA by its name in RFC 9864, which includes the curve.
     case ed25519 = "Ed25519"
+    case mlDSA44 = "ML-DSA-44"
+    case mlDSA65 = "ML-DSA-65"
+    case mlDSA87 = "ML-DSA-87"
 
-    package enum Family: Sendable { case rsaPKCS1, rsaPSS, ecdsa(Curve), edDSA }
+    package enum Family: Sendable { case rsaPKCS1, rsaPSS, ecdsa(Curve), edDSA, mlDSA(MLDSA) }
+
+    /// The algorithms that the process's libcrypto has.
+    package static let available = allCases.filter { (try? $0.checkIsAvailable()) != nil }
+
+    /// Throws if the process's libcrypto is too old for the algorithm.
+    package func checkIsAvailable() throws(JOSEError) {
+        if case .mlDSA(let parameters) = family { try parameters.checkIsAvailable() }
+    }
 
     package var family: Family {
         switch self {
@@ -25,15 +37,19 @@ package enum SignatureAlgorithm: String, Sendable, Hashable, CaseIterable {
         case .es384: .ecdsa(.p384)
         case .es512: .ecdsa(.p521)
         case .edDSA, .ed25519: .edDSA
+        case .mlDSA44: .mlDSA(.mlDSA44)
+        case .mlDSA65: .mlDSA(.mlDSA65)
+        case .mlDSA87: .mlDSA(.mlDSA87)
         }
     }
 
-    /// The digest of the signature. Ed25519 itself hashes with SHA-512 (RFC 8032 §5.1).
-    package var digest: Digest {
+    /// The digest of the signature. Ed25519 itself hashes with SHA-512 (RFC 8032 §5.1). ML-DSA has none of SHA-2.
+    package var digest: Digest? {
         switch self {
         case .rs256, .ps256, .es256: .sha256
         case .rs384, .ps384, .es384: .sha384
         case .rs512, .ps512, .es512, .edDSA, .ed25519: .sha512
+        case .mlDSA44, .mlDSA65, .mlDSA87: nil
         }
     }
 }

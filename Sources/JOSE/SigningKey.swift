@@ -14,6 +14,7 @@ package final class SigningKey: Sendable {
             case .rsaPKCS1, .rsaPSS: .rsa(bits: rsaBits)
             case .ecdsa(let curve): .ec(curve)
             case .edDSA: .ed25519
+            case .mlDSA(let parameters): .mlDSA(parameters)
             }
         return try SigningKey(PrivateKey(kind), algorithm)
     }
@@ -46,7 +47,7 @@ package final class SigningKey: Sendable {
         guard let context = EVP_MD_CTX_new() else { throw JOSEError("libcrypto is out of memory") }
         defer { EVP_MD_CTX_free(context) }
         var keyContext: OpaquePointer?
-        let digest = if case .edDSA = algorithm.family { nil as OpaquePointer? } else { algorithm.digest.evp }
+        let digest = if case .edDSA = algorithm.family { nil as OpaquePointer? } else { algorithm.digest?.evp }
         guard EVP_DigestSignInit(context, &keyContext, digest, nil, key.pointer) == 1 else { throw failure() }
         if case .rsaPSS = algorithm.family {
             guard let keyContext, configure(keyContext, for: algorithm) else { throw failure() }

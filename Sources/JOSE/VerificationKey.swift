@@ -43,7 +43,7 @@ package final class VerificationKey: @unchecked Sendable {
         guard jwk.fits(algorithm) else { return false }
         let valid =
             switch algorithm.family {
-            case .edDSA: verifiesEdDSA(signature, of: input)
+            case .edDSA, .mlDSA: verifiesMessage(signature, of: input)
             case .ecdsa(let curve): verifiesECDSA(signature, of: input, curve, algorithm)
             // RFC 8017 §8.1.2 and §8.2.2, step 1. For PSS, libcrypto also accepts one without its leading zeros.
             case .rsaPKCS1, .rsaPSS:
@@ -57,7 +57,8 @@ package final class VerificationKey: @unchecked Sendable {
         input.withUnsafeBytes { verifies(signature, of: $0, algorithm: algorithm) }
     }
 
-    private func verifiesEdDSA(_ signature: [UInt8], of input: UnsafeRawBufferPointer) -> Bool {
+    /// For the algorithms that hash the message themselves.
+    private func verifiesMessage(_ signature: [UInt8], of input: UnsafeRawBufferPointer) -> Bool {
         guard let context = EVP_MD_CTX_new() else { return false }
         defer { EVP_MD_CTX_free(context) }
         let bytes = input.bindMemory(to: UInt8.self)
@@ -80,11 +81,10 @@ package final class VerificationKey: @unchecked Sendable {
     private func verifiesDigest(
         _ signature: [UInt8], of input: UnsafeRawBufferPointer, _ algorithm: SignatureAlgorithm
     ) -> Bool {
-        guard let context = idle.withLock({ $0[algorithm]?.popLast() }) ?? newContext(for: algorithm) else {
-            return false
-        }
+        guard let digest = algorithm.digest?.hash(input),
+            let context = idle.withLock({ $0[algorithm]?.popLast() }) ?? newContext(for: algorithm)
+        else { return false }
         defer { idle.withLock { $0[algorithm, default: []].append(context) } }
-        let digest = algorithm.digest.hash(input)
         return EVP_PKEY_verify(context, signature, signature.count, digest, digest.count) == 1
     }
 
@@ -100,7 +100,7 @@ package final class VerificationKey: @unchecked Sendable {
 
 /// Sets the digest and the padding of a context that signs or verifies.
 func configure(_ context: OpaquePointer, for algorithm: SignatureAlgorithm) -> Bool {
-    let digestIsSet = { EVP_PKEY_CTX_set_signature_md(context, algorithm.digest.evp) == 1 }
+    let digestIsSet = { EVP_PKEY_CTX_set_signature_md(context, algorithm.digest?.evp) == 1 }
     return switch algorithm.family {
     case .rsaPKCS1: EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) == 1 && digestIsSet()
     // RFC 7518 §3.5: the salt is as long as the digest.
@@ -108,6 +108,6 @@ func configure(_ context: OpaquePointer, for algorithm: SignatureAlgorithm) -> B
         EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1 && digestIsSet()
             && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) == 1
     case .ecdsa: digestIsSet()
-    case .edDSA: true
+    case .edDSA, .mlDSA: true
     }
 }

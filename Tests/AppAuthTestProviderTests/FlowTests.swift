@@ -43,7 +43,7 @@ import Testing
     }
 
     /// OpenID Connect Core §3.1.3.6: the left half of the hash of the access token, by the algorithm of the signature.
-    @Test(arguments: SignatureAlgorithm.allCases)
+    @Test(arguments: SignatureAlgorithm.available)
     func `an ID token can be signed with any algorithm and fits its access token`(algorithm: SignatureAlgorithm)
         async throws
     {
@@ -52,8 +52,8 @@ import Testing
         try await withLocalProvider(.demo { $0.clients = [client] }) { provider in
             let session = try provider.mintSession()
             let claims = try await verifiedClaims(session.idToken, provider)
-            let hash = algorithm.digest.hash(session.accessToken)
-            #expect(claims["at_hash"]?.string == Base64URL.encode(Array(hash.prefix(hash.count / 2))))
+            let hash = algorithm.digest?.hash(session.accessToken)
+            #expect(claims["at_hash"]?.string == hash.map { Base64URL.encode(Array($0.prefix($0.count / 2))) })
             let metadata = try #require(try await Wire.send("GET", provider.url(.openIDConfiguration)).json)
             let algorithms = try #require(metadata["id_token_signing_alg_values_supported"]?.strings)
             #expect(algorithms.contains(algorithm.rawValue))

@@ -13,8 +13,8 @@ public struct ClientKey: Sendable {
     /// The key's `kid`, if the provider finds it by one.
     public let keyID: String?
 
-    /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521, or
-    /// Ed25519.
+    /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521,
+    /// Ed25519, or with libcrypto 3.5 or newer ML-DSA (RFC 9964).
     ///
     /// - Parameters:
     ///   - pem: The key.
@@ -67,7 +67,8 @@ public struct ClientKey: Sendable {
     /// The order of preference if the provider lists no algorithms. All providers support RS256; the others depend on
     /// the type of the key.
     private static let preferred: [SignatureAlgorithm] = [
-        .rs256, .ps256, .es256, .es384, .es512, .edDSA, .ed25519, .rs384, .rs512, .ps384, .ps512,
+        .rs256, .ps256, .es256, .es384, .es512, .edDSA, .ed25519, .rs384, .rs512, .ps384, .ps512, .mlDSA44,
+        .mlDSA65, .mlDSA87,
     ]
 
     /// The public key as a JWK, for registration at the provider (RFC 7591 §2 `jwks`).

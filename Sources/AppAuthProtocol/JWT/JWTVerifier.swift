@@ -100,6 +100,7 @@ extension Client {
         guard let algorithm else {
             throw JOSEError("expected a supported algorithm, found '\(name.prefix(64))'")
         }
+        try algorithm.checkIsAvailable()
         guard let keys else { return .keyUnknown }
         let candidates = keys.jwks.candidates(kid: jws.header.kid, algorithm: algorithm)
         // Core §10.1: without a kid, exactly one key must fit.

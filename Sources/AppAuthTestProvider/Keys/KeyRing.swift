@@ -124,7 +124,7 @@ private enum FirstKeys {
 
     static func key(for algorithm: SignatureAlgorithm) throws -> SigningKey {
         switch algorithm.family {
-        case .ecdsa, .edDSA: return try SigningKey.generate(algorithm)
+        case .ecdsa, .edDSA, .mlDSA: return try SigningKey.generate(algorithm)
         case .rsaPKCS1, .rsaPSS:
             return try made.withLock { made in
                 let key = try made[algorithm] ?? SigningKey.generate(algorithm)

@@ -7,7 +7,7 @@ struct ClientAssertion {
     let context: Context
 
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-    static let algorithms = SignatureAlgorithm.allCases.map(\.rawValue) + MACAlgorithm.allCases.map(\.rawValue)
+    static let algorithms = SignatureAlgorithm.available.map(\.rawValue) + MACAlgorithm.allCases.map(\.rawValue)
 
     /// The maximum lifetime of an assertion, in seconds.
     private static let longestLifetime = 300

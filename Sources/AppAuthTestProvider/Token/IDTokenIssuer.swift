@@ -11,7 +11,7 @@ struct IDTokenIssuer {
         var claims = claims(of: grant, for: client)
         claims["sid"] = grant.sessionID.map(JSON.string)
         claims["nonce"] = issued.nonce.map(JSON.string)
-        claims["at_hash"] = .string(Self.hash(issued.accessToken, algorithm))
+        claims["at_hash"] = Self.hash(issued.accessToken, algorithm).map(JSON.string)
         guard let user = grant.subject.flatMap(context.user) else { return try signed(claims, for: client) }
         let wanted = context.configuration.putsUserClaimsInIDToken ? user.claims(for: grant.scopes).members : []
         for member in wanted { claims[member.name] = member.value }
@@ -55,8 +55,7 @@ struct IDTokenIssuer {
     }
 
     /// Returns the left half of the hash that the signature's algorithm uses (Core §3.1.3.6).
-    static func hash(_ token: String, _ algorithm: SignatureAlgorithm) -> String {
-        let digest = algorithm.digest
-        return Base64URL.encode(Array(digest.hash(token).prefix(digest.byteCount / 2)))
+    static func hash(_ token: String, _ algorithm: SignatureAlgorithm) -> String? {
+        algorithm.digest.map { Base64URL.encode(Array($0.hash(token).prefix($0.byteCount / 2))) }
     }
 }

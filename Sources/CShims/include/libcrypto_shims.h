@@ -18,6 +18,9 @@ EVP_PKEY *shims_ec_public(const char *group, const uint8_t *point, size_t point_
 EVP_PKEY *shims_rsa_generate(size_t bits);
 EVP_PKEY *shims_ec_generate(const char *group);
 EVP_PKEY *shims_ed25519_generate(void);
+EVP_PKEY *shims_ml_dsa_generate(const char *name);
+// Creates a private key of ML-DSA from its seed.
+EVP_PKEY *shims_ml_dsa_private(const char *name, const uint8_t *seed, size_t seed_length);
 EVP_PKEY *shims_x25519_generate(void);
 
 // Write the public part of a key. Return its length, or 0 if it does not fit or the key has none.

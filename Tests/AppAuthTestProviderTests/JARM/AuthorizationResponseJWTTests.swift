@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(arguments: SignatureAlgorithm.allCases)
+    @Test(arguments: SignatureAlgorithm.available)
     func `a client can ask for an algorithm, and the metadata names it`(algorithm: SignatureAlgorithm) async throws {
         var client = RegisteredClient.demo
         client.authorizationAlgorithm = algorithm

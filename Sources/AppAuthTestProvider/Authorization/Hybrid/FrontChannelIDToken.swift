@@ -11,9 +11,9 @@ struct FrontChannelIDToken {
         let algorithm = issuer.algorithm(for: client)
         var claims = issuer.claims(of: grant, for: client)
         claims["nonce"] = grant.nonce.map(JSON.string)
-        claims["c_hash"] = .string(IDTokenIssuer.hash(code, algorithm))
+        claims["c_hash"] = IDTokenIssuer.hash(code, algorithm).map(JSON.string)
         // Financial-grade API 1.0 Advanced §5.2.2.1.
-        claims["s_hash"] = state.map { .string(IDTokenIssuer.hash($0, algorithm)) }
+        claims["s_hash"] = state.flatMap { IDTokenIssuer.hash($0, algorithm) }.map(JSON.string)
         return try issuer.signed(claims, for: client)
     }
 

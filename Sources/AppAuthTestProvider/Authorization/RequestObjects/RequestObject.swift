@@ -7,7 +7,7 @@ struct RequestObject {
     let client: RegisteredClient
 
     /// The accepted algorithms; `none` is not one of them (RFC 9101 §10.5).
-    private static let algorithms = SignatureAlgorithm.allCases
+    private static let algorithms = SignatureAlgorithm.available
     /// The maximum age and lifetime of an object, in seconds (FAPI 2.0 Message Signing §5.3.1).
     private static let longestLifetime = 3600.0
     private static let leeway = 60.0

@@ -67,7 +67,7 @@ extension LocalProvider {
         /// Whether authorization responses have `iss` (RFC 9207).
         package var sendsIssuerParameter = true
         /// The algorithms that are accepted for DPoP proofs.
-        package var dpopAlgorithms = SignatureAlgorithm.allCases
+        package var dpopAlgorithms = SignatureAlgorithm.available
         package var dpopNonce = DPoPNonce.off
         /// Whether only the RFC 8414 document has the revocation and introspection endpoints, and the OpenID document
         /// does not.
