@@ -73,8 +73,16 @@ struct Login: Command {
         let ways = WaysWithoutBrowser(
             console: console, canPaste: !asked.usesFormPost, deviceCommand: DeviceCommand(self, clientID).line)
         let waiting = WaitingNote(within: limit)
-        defer { waiting.stop() }
-        signIn.observe = { event in show(event, ways, waiting, console) }
+        let countdown = Countdown(limit)
+        defer {
+            waiting.stop()
+            countdown.stop()
+        }
+        signIn.observe = { event in
+            if case .authorization = event { countdown.start() }
+            if case .redirected = event { countdown.stop() }
+            show(event, ways, waiting, console)
+        }
         signIn.pasted = ways.lines
         let claims = LockedValue<JSON?>(nil)
         if userinfo {
@@ -88,6 +96,7 @@ struct Login: Command {
         let state: AuthState
         do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
+            countdown.stop()
             var device = DeviceSignIn(signIn.configuration)
             device.confirm = signIn.confirm
             state = try await device.run(store: store, console, until: deadline)

@@ -19,6 +19,8 @@ struct Console: Sendable {
     /// The advice on errors.
     let advice = Advice()
     private let isWaitingForBrowser = LockedValue(false)
+    /// The line that the terminal shows below all others; empty for none.
+    private static let status = LockedValue("")
 
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
     ///   the lock's holder.
@@ -77,7 +79,9 @@ struct Console: Sendable {
     }
 
     /// Prints a line on standard error, with the program's name.
-    func note(_ line: String) { Self.write("sign-in: \(line.onOneLine)\n", to: .error) }
+    func note(_ line: String) {
+        Self.write(Self.styled("sign-in:", .red, on: .error) + " \(line.onOneLine)\n", to: .error)
+    }
 
     /// Prints a line for the user on standard error, since standard output is for the result.
     func say(_ line: String) { Self.write(line.onOneLine + "\n", to: .error) }
@@ -88,7 +92,25 @@ struct Console: Sendable {
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
+    /// Writes a text. On standard error, it is above the status line.
     static func write(_ text: String, to stream: Stream) {
+        status.withLock { status in
+            let isAbove = stream == .error && !status.isEmpty
+            put(isAbove ? clear + text + status : text, to: stream)
+        }
+    }
+
+    /// Replaces the status line. An empty one removes it.
+    static func show(status line: String) {
+        status.withLock { status in
+            if !(line + status).isEmpty { put(clear + line, to: .error) }
+            status = line
+        }
+    }
+
+    private static let clear = "\r\u{1B}[K"
+
+    private static func put(_ text: String, to stream: Stream) {
         try? OutputFile.write(Array(text.utf8), to: stream.rawValue)
     }
 }

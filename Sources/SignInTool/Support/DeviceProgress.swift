@@ -19,11 +19,12 @@ extension DeviceSignIn {
                 code.show(console)
                 let countdown = Countdown(min(code.expiresIn, ContinuousClock.now.duration(to: deadline)))
                 shown.withLock { $0 = countdown }
+                if !Console.hasStatusLine { console.say("Waiting for at most \(countdown.left) minutes.") }
                 countdown.start()
             case .polling(.slowedDown(let interval)):
-                shown.withLock { $0 }?.say("The provider wants fewer requests. Asking every \(interval.inSeconds) now.")
+                console.say("The provider wants fewer requests. Asking every \(interval.inSeconds) now.")
             case .polling(.connectionTrouble(let error, let pause)):
-                shown.withLock { $0 }?.say("\(error.message). Trying again in \(pause.inSeconds).")
+                console.say("\(error.message). Trying again in \(pause.inSeconds).")
             case .provider(let provider):
                 if self.dpop != nil { console.sayIfWithoutDPoP(provider) }
             case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
@@ -38,7 +39,7 @@ extension DeviceAuthorization {
     fileprivate func show(_ console: Console) {
         console.say("To sign in, open this page on any device with a browser and enter the code:")
         console.say("  \(verificationURI)")
-        console.say("  \(userCode)")
+        Console.write("  \(Console.styled(userCode.onOneLine, .bold, on: .error))\n", to: .error)
         if let verificationURIComplete {
             console.say("Or open this page and compare the code:")
             console.say("  \(verificationURIComplete)")

@@ -5,14 +5,20 @@ struct Table {
     let header: [String]
     var rows: [[String]] = []
 
-    /// The lines, without spaces at their ends.
+    /// The lines, without spaces at their ends. A terminal emphasizes the header.
     var text: String {
+        var lines = lines
+        lines[0] = Console.styled(lines[0], .bold, on: .output)
+        return lines.joined(separator: "\n")
+    }
+
+    private var lines: [String] {
         let all = [header] + rows.map { $0.map(\.onOneLine) }
         let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
         return all.map { row in
             let cells = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
             let line = cells.joined(separator: "  ")
             return String(line[..<(line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex)])
-        }.joined(separator: "\n")
+        }
     }
 }

@@ -52,7 +52,7 @@ struct DeviceTerminalTests {
                 #expect(lines.contains("Waiting: \(left) minutes left, Ctrl-C ends it. "), "\(lines)")
             }
             #expect(lines.dropFirst().dropLast().allSatisfy { !$0.contains("\n") })
-            #expect(lines.last?.hasPrefix("sign-in: the command did not finish") == true)
+            #expect(lines.last?.hasPrefix("\u{1B}[31msign-in:\u{1B}[0m the command did not finish") == true)
         }
     }
 }
