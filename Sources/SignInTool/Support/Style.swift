@@ -8,8 +8,12 @@ enum Style: Int {
 }
 
 extension Console {
-    /// Whether standard error is a terminal in which this process is in the foreground, so that a line of it may change.
-    static var hasStatusLine: Bool { isTerminal(.error) && tcgetpgrp(Stream.error.rawValue) == getpgrp() }
+    /// Whether standard error is a terminal of which a line may change: another job of it is not in the foreground.
+    static var hasStatusLine: Bool {
+        guard isTerminal(.error) else { return false }
+        let foreground = tcgetpgrp(Stream.error.rawValue)
+        return foreground < 0 || foreground == getpgrp()
+    }
 
     /// Returns the text with its style if the stream is a terminal and the user has not set `NO_COLOR`.
     static func styled(_ text: String, _ style: Style, on stream: Stream) -> String {
