@@ -59,7 +59,8 @@ struct KubectlHelperTests {
             var configuration = LocalProvider.Configuration.demo
             configuration.tls = files
             try await withLocalProvider(configuration) { server in
-                func kubectl(_ words: String...) async throws -> Outcome {
+                func kubectl(_ words: String...) async throws -> Outcome { try await kubectl(words) }
+                func kubectl(_ words: [String]) async throws -> Outcome {
                     let options = ["--kubeconfig", "\(fixture.home)/kubeconfig"]
                     return try await ChildProcess(["kubectl"] + options + words, environment: fixture.environment)
                         .outcome()
@@ -67,10 +68,15 @@ struct KubectlHelperTests {
                 _ = try await kubectl(
                     "config", "set-cluster", "test", "--server=https://127.0.0.1:\(server.port)",
                     "--tls-server-name=localhost", "--certificate-authority=\(files.certificate)")
+                // Debian 12 has kubectl 1.20, which knows only v1beta1.
+                let help = try await kubectl("config", "set-credentials", "--help").output
+                let plugin =
+                    help.contains("--exec-interactive-mode")
+                    ? ["--exec-interactive-mode=Never", "--exec-api-version=client.authentication.k8s.io/v1"]
+                    : ["--exec-api-version=client.authentication.k8s.io/v1beta1"]
                 _ = try await kubectl(
-                    "config", "set-credentials", "work", "--exec-api-version=client.authentication.k8s.io/v1",
-                    "--exec-interactive-mode=Never", "--exec-command=sign-in", "--exec-arg=helper",
-                    "--exec-arg=kubectl", "--exec-arg=--profile=work")
+                    ["config", "set-credentials", "work", "--exec-command=sign-in"] + plugin
+                        + ["--exec-arg=helper", "--exec-arg=kubectl", "--exec-arg=--profile=work"])
                 _ = try await kubectl("config", "set-context", "test", "--cluster=test", "--user=work")
                 let path = try #require(URL(string: server.url(.api))?.path)
                 // The provider's API takes no ID token, so only the request counts.
