@@ -19,7 +19,8 @@ extension PollingGrant {
     init(_ authorization: DeviceAuthorization) {
         self.init(
             client: authorization.request.client, scope: authorization.request.scope,
-            request: .deviceCode(authorization.deviceCode), interval: authorization.interval, term: authorization.term)
+            request: .deviceCode(authorization.deviceCode, resources: authorization.request.resources),
+            interval: authorization.interval, term: authorization.term)
     }
 
     init(_ authentication: BackchannelAuthentication) {
