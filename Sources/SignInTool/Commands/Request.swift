@@ -46,7 +46,9 @@ struct Request: Command {
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         }
         let transportRequest = TransportRequest(request, body: body)
-        let response = try await session.withState(console, within: limit) { try await $0.send(transportRequest) }
+        let (response, scope) = try await session.withState(console, within: limit) { state in
+            (try await state.send(transportRequest), await state.record.scope)
+        }
         let status = response.status
         if common.json {
             try console.succeed(Self.json(response), text: "")
@@ -55,17 +57,21 @@ struct Request: Command {
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge)) }
+        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, granted: scope)) }
         return status.code < 400 ? 0 : 1
     }
 
-    /// Returns the command that satisfies the challenge: a refresh does not change how the user signed in (RFC 9470).
-    private static func hint(_ challenge: StepUpChallenge) -> String {
+    /// Returns the command that satisfies the challenge: a refresh changes neither how the user signed in (RFC 9470) nor
+    /// what the user granted (RFC 6749 §6).
+    private static func hint(_ challenge: StepUpChallenge, granted: [Scope]) -> String {
         var words = ["sign-in login …"]
         if !challenge.acrValues.isEmpty {
             words += ["--acr-values", challenge.acrValues.joined(separator: " ").onOneLine.quotedForShell]
         }
         if let age = challenge.maxAge { words += ["--max-age", "\(age)"] }
+        if !challenge.scope.isEmpty, let scope = challenge.scope(with: granted).spaceDelimited {
+            words += ["--scope", scope.onOneLine.quotedForShell]
+        }
         return "The resource requires another sign-in: \(words.joined(separator: " "))"
     }
 
