@@ -79,6 +79,7 @@ struct ResourceSignIn {
         // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI()]
         var metadata = ClientMetadata(nativeAppWith: uris, name: "sign-in")
+        metadata.tokenEndpointAuthMethod = provider.authMethodOfNewClient
         if provider[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
         // With what a later step-up may need, so that the client stays the same.
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
@@ -96,7 +97,15 @@ struct ResourceSignIn {
         guard let metadata = client.registration?.metadata else { return false }
         let uris = metadata.redirectURIs ?? []
         return scope.allSatisfy { metadata.scope?.contains($0) ?? true }
-            && (redirectURIs ?? []).allSatisfy(uris.contains) && client.authentication == .none
+            && (redirectURIs ?? []).allSatisfy(uris.contains)
+    }
+}
+
+extension ProviderMetadata {
+    /// The first of these methods that the token endpoint lists: none, a secret in the form, a secret in the header.
+    fileprivate var authMethodOfNewClient: String {
+        guard let listed = tokenEndpointAuthMethods else { return "none" }
+        return ["none", "client_secret_post", "client_secret_basic"].first(where: listed.contains) ?? "none"
     }
 }
 

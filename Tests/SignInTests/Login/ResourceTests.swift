@@ -175,6 +175,16 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a client gets a secret if the provider accepts no client without one`() async throws {
+        try await run { fixture, url in
+            fixture.provider.fault(
+                .editDocument { $0["token_endpoint_auth_methods_supported"] = ["client_secret_post"] },
+                at: .openIDConfiguration)
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            #expect(fixture.provider.log(.token).first?.form["client_secret"]?.isEmpty == false)
+        }
+    }
+
     @Test func `tokens are bound to a key if the resource requires it`() async throws {
         try await run { fixture, url in
             fixture.provider.fault(
