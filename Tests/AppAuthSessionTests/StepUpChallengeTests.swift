@@ -32,7 +32,7 @@ struct StepUpChallengeTests {
 
     @Test(arguments: [
         (401, #"Bearer error="invalid_token", acr_values="a""#),
-        (403, #"Bearer error="insufficient_user_authentication""#), (403, #"Bearer error="insufficient_scope""#),
+        (403, #"Bearer error="insufficient_user_authentication""#),
         (401, #"Bearer error="insufficient_scope", scope="a""#), (403, #"Basic error="insufficient_scope", scope="a""#),
         (401, #"Basic error="insufficient_user_authentication""#), (401, ""),
         (200, #"Bearer error="insufficient_user_authentication""#),
@@ -50,6 +50,7 @@ struct StepUpChallengeTests {
         var options = AuthorizationRequest.Options()
         options.meet(challenge)
         #expect(options == .init())
+        #expect(response(403, #"Bearer error="insufficient_scope""#).stepUpChallenge?.scope == [])
     }
 
     @Test func `a new sign-in requests the demanded values, and keeps the other options`() throws {

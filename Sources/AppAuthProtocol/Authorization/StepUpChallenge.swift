@@ -17,19 +17,20 @@ public struct StepUpChallenge: Sendable, Hashable {
     public let acrValues: [String]
     /// The maximum age of the sign-in in seconds; nil if not given.
     public let maxAge: Int?
-    /// The scopes that the request needs, which may be fewer than those of the session; empty if not given.
+    /// The scopes that the request needs, which may be fewer than those of the session; empty if the resource does not
+    /// name them. Its metadata may: see ``ProtectedResource/scope``.
     public let scope: [Scope]
     /// The claims that the provider should be asked for (OpenID Connect Core §5.5), a JSON object; nil if not given.
     public let claims: JSON?
 
     /// Returns the scopes to request: those of the session, so that it loses none, and then those that are missing.
-    public func scope(with granted: [Scope]) -> [Scope] { granted + scope.filter { !granted.contains($0) } }
+    public func scope(with granted: [Scope]) -> [Scope] { granted.adding(scope) }
 }
 
 extension TransportResponse {
     /// The resource's demand, if this is an `insufficient_user_authentication` response (RFC 9470 §3), an
-    /// `insufficient_scope` response that names scopes (RFC 6750 §3.1), or one of Microsoft's `insufficient_claims` with a
-    /// JSON object in base64; otherwise nil.
+    /// `insufficient_scope` response (RFC 6750 §3.1), or one of Microsoft's `insufficient_claims` with a JSON object in
+    /// base64; otherwise nil.
     public var stepUpChallenge: StepUpChallenge? {
         guard status == .unauthorized || status == .forbidden else { return nil }
         let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
@@ -39,7 +40,6 @@ extension TransportResponse {
             case ("insufficient_user_authentication", .unauthorized): return StepUpChallenge(parameters)
             case ("insufficient_scope", .forbidden):
                 let scope = [Scope](spaceDelimited: parameters["scope"] ?? "")
-                guard !scope.isEmpty else { continue }
                 return StepUpChallenge(acrValues: [], maxAge: nil, scope: scope, claims: nil)
             case ("insufficient_claims", .unauthorized):
                 guard let claims = parameters["claims"].flatMap(JSON.init(objectInBase64:)) else { continue }

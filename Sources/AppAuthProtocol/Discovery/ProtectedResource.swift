@@ -94,6 +94,6 @@ public struct ProtectedResource: Sendable, Hashable {
     /// refresh token if the server lists it.
     public func scope(at provider: ProviderMetadata) -> [Scope] {
         let canRefresh = provider.scopes?.contains(Scope.offlineAccess.rawValue) == true
-        return canRefresh && !scope.contains(.offlineAccess) ? scope + [.offlineAccess] : scope
+        return canRefresh ? scope.adding([.offlineAccess]) : scope
     }
 }
