@@ -13,12 +13,12 @@ extension Integration {
                 let session = try await user.pastes()
                 #expect(session.scope == "notes:read" && session.hasRefreshToken)
                 #expect(try await user.calls() == 200)
-                #expect(try await user.run("token", "--force-refresh").status == 0)
+                #expect(try await user.run(["token", "--force-refresh"]).status == 0)
                 #expect(try await user.calls() == 200)
                 // The second sign-in is as the same client.
                 #expect(try await user.pastes().clientID == session.clientID)
                 // Neither server has clients without a secret, and the secret comes from the registration.
-                let logout = try await user.run("logout", "--revoke-only").json(SignIn.Logout.self)
+                let logout = try await user.run(["logout", "--revoke-only"]).json(SignIn.Logout.self)
                 #expect(logout.revoked == ["refresh_token", "access_token"])
             }
         }
@@ -33,7 +33,8 @@ extension Integration {
                 #expect(try refused.json(ResourceUser.Response.self).status == 403)
                 // The server of mcp does not say which scopes it needs.
                 #expect(refused.errors.contains("--scope 'notes:write notes:read'") == (server == "fastmcp"))
-                _ = try await user.pastes("--scope", "notes:write notes:read")
+                let repeated = try await user.request("--step-up")
+                #expect(try repeated.json(ResourceUser.Response.self).status == 200)
                 #expect(try await user.calls() == 200)
             }
         }
@@ -131,19 +132,21 @@ private struct ResourceUser {
         }
     }
 
-    func run(_ command: String, _ options: String...) async throws -> Program.Outcome {
-        try await Program(executable: Places.program("sign-in")).run([command] + store + options)
+    func run(_ arguments: [String]) async throws -> Program.Outcome {
+        var program = try Program(executable: Places.program("sign-in"))
+        program.environment["BROWSER"] = try Places.program("scripted-browser").path
+        return try await program.run(arguments + store)
     }
 
     /// Sends the first request of the protocol that the resource speaks.
-    func request() async throws -> Program.Outcome {
+    func request(_ options: String...) async throws -> Program.Outcome {
         let body = #"""
             {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},
             "clientInfo":{"name":"sign-in","version":"1"}}}
             """#
+        let fields = ["Accept: application/json, text/event-stream", "Content-Type: application/json"]
         return try await run(
-            "request", "POST", resource, "--header", "Accept: application/json, text/event-stream", "--header",
-            "Content-Type: application/json", "--data", body)
+            ["request", "POST", resource, "--data", body] + fields.flatMap { ["--header", $0] } + options)
     }
 
     func calls() async throws -> Int { try await request().json(Response.self).status }

@@ -59,13 +59,29 @@ struct Login: Command {
         let deadline = ContinuousClock.now + limit
         let chosen = try await SignInTarget(
             provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: redirect.uris, console)
-        let (issuer, clientID, registered) = (chosen.issuer, chosen.configuration.clientID, chosen.registered)
+        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline)
+        session.note(store, console)
+        let record = await state.record
+        var result = record.summary
+        result["userinfo"] = userinfo
+        try console.succeed(.object(result), text: Self.text(record, userinfo))
+        await state.finishRevoking(before: deadline)
+        return 0
+    }
+
+    /// Signs in with the browser, or in the way that the user chooses while the browser is awaited.
+    func signIn(
+        _ chosen: SignInTarget, in store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
+    ) async throws -> (state: AuthState, userinfo: JSON?) {
+        let limit = ContinuousClock.now.duration(to: deadline)
+        let clientID = chosen.configuration.clientID
         var signIn = SignIn(chosen.configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signIn.options = asked.options(over: chosen.options)
         signIn.options.resources = target.resource
         signIn.options.isPushed = par
-        signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
+        signIn.redirect = try redirect.redirect(registered: chosen.registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.timeout = limit
@@ -82,7 +98,6 @@ struct Login: Command {
                 claims.withLock { $0 = response }
             }
         }
-        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         if replaceStore { _ = try await StateFolder.discard(store, console) }
         let state: AuthState
         do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
@@ -91,13 +106,7 @@ struct Login: Command {
             (device.confirm, device.resources) = (signIn.confirm, target.resource)
             state = try await device.run(store: store, console, until: deadline)
         }
-        session.note(store, console)
-        let record = await state.record
-        var result = record.summary
-        result["userinfo"] = claims.withLock { $0 }
-        try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
-        await state.finishRevoking(before: deadline)
-        return 0
+        return (state, claims.withLock { $0 })
     }
 
     private func show(

@@ -83,7 +83,7 @@ struct ResourceSignIn {
         if provider[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
         // With what a later step-up may need, so that the client stays the same.
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
-        let scopes = scope + listed.filter { !scope.contains($0) }
+        let scopes = scope.adding(listed)
         metadata.scope = scopes.isEmpty ? nil : scopes
         let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata)
             .send(in: console.environment)

@@ -33,4 +33,12 @@ struct SignInTarget {
         }
         configuration.dpop = requiresDPoP ? .es256 : nil
     }
+
+    /// Creates the target of another sign-in for a stored session, with these scopes.
+    init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) {
+        let environment = environment.speaking(to: record.client.provider) ?? environment
+        (configuration, registered) = (ClientConfiguration(record.client, environment: environment), record.client)
+        options = .init()
+        configuration.scope = scope
+    }
 }

@@ -165,6 +165,37 @@ struct ResourceTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a request steps up to the scopes that it needs`(areNamed: Bool) async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url, "--scope", "profile offline_access")
+                .result()
+            let scope = areNamed ? #", scope="api""# : ""
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope""# + scope]), at: .api)
+            let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
+            let response = try outcome.result()
+            #expect(response["status"] == 200 && response["body"]?["scope"] == "profile offline_access api")
+            #expect(outcome.errorLines.contains("The resource requires another sign-in."))
+            let requested = try #require(fixture.provider.log(.authorization).last?.query)
+            #expect(requested.values("resource") == [url] && requested["scope"] == "profile offline_access api")
+            #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)
+            #expect(fixture.provider.count(.clientRegistration) == 1)
+            #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
+        }
+    }
+
+    @Test func `a request does not sign in again for scopes that the session has`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
+            let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
+            #expect(try outcome.status == 1 && outcome.json()["status"] == 403)
+            #expect(fixture.provider.count(.authorization) == 1)
+        }
+    }
+
     @Test func `a profile remembers the resource`() async throws {
         try await run { fixture, url in
             let first = try await fixture.run("login", "--json", "--resource", url, "--profile", "work").result()
