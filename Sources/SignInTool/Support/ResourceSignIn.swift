@@ -57,9 +57,7 @@ struct ResourceSignIn {
             let choices = servers.map { "--issuer \($0)" }.joined(separator: ", or ")
             throw WrongUsage("\(url) has several authorization servers, choose one: \(choices)")
         }
-        let found = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
-        // Some providers have the endpoint only in the document of RFC 8414.
-        provider = try await discovery.complete(found, with: .registration)
+        provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
         self.scope = scope.map([Scope].init(spaceDelimited:)) ?? resource.scope(at: provider)
         console.say("\(url) is protected by \(provider.issuer).")
     }
@@ -76,6 +74,19 @@ struct ResourceSignIn {
         if let document, provider.supportsClientIDMetadataDocuments { return (document, nil) }
         let known = try RegisteredClients.all(at: issuer).first { suits($0, redirectURIs) }
         if let known { return (known.id, known) }
+        let client = try await register(redirectURIs, console)
+        return (client.id, client)
+    }
+
+    private func register(_ redirectURIs: [String]?, _ console: Console) async throws -> Client {
+        // Some providers have the endpoint only in the document of RFC 8414.
+        let provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
+        guard provider[.registration] != nil else {
+            throw AuthError(
+                .invalidMetadata, .registration,
+                "the provider \(provider.issuer) has no 'registration_endpoint' in its metadata. Register a client there, "
+                    + "and pass its --client-id", outcome: .notSent)
+        }
         // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI()]
         var metadata = ClientMetadata(nativeAppWith: uris, name: "sign-in")
@@ -87,9 +98,12 @@ struct ResourceSignIn {
         metadata.scope = scopes.isEmpty ? nil : scopes
         let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata)
             .send(in: console.environment)
-        try await RegisteredClients()?.keep(registration, at: provider, keyNamed: nil)
+        // The client now exists at the provider, so the sign-in goes on without a note of it.
+        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: nil) } catch let error
+            as AuthError
+        { console.note("the client is registered, but could not be stored here: \(error.message)") }
         console.say("Registered there as \(registration.clientID).")
-        return (registration.clientID, try registration.client(at: provider))
+        return try registration.client(at: provider)
     }
 
     /// Whether a registered client may ask for these scopes and use these redirect URIs.

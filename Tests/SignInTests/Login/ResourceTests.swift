@@ -216,6 +216,16 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a provider without registration is named, and a client of the user suffices`() async throws {
+        try await run {
+            $0.registration = nil
+        } _: { fixture, url in
+            let message = try await fixture.run("login", "--json", "--resource", url).failure(1, "invalid_metadata")
+            #expect(message.contains("registration_endpoint") && message.contains("--client-id"))
+            _ = try await fixture.run("login", "--json", "--resource", url, "--client-id", "demo").result()
+        }
+    }
+
     @Test func `tokens are bound to a key if the resource requires it`() async throws {
         try await run { fixture, url in
             fixture.provider.fault(
