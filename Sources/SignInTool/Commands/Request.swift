@@ -99,16 +99,17 @@ struct Request: Command {
         again record: AuthStateRecord, for challenge: StepUpChallenge, in store: any TokenStore, _ console: Console,
         until deadline: ContinuousClock.Instant
     ) async throws -> AuthState? {
-        // If the resource describes itself, its identifier is the resource of the token (RFC 8707).
-        let resource = try? await Discovery(environment: console.environment).protectedResource(at: url)
         let isAboutScope = challenge.acrValues.isEmpty && challenge.maxAge == nil && challenge.claims == nil
-        let scope = record.scope.adding(
-            isAboutScope && challenge.scope.isEmpty ? resource?.scope ?? [] : challenge.scope)
+        var needed = challenge.scope
+        if isAboutScope, needed.isEmpty {
+            needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
+        }
+        let scope = record.scope.adding(needed)
         if isAboutScope, scope == record.scope { return nil }
         var words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
         words += Self.options(challenge, granted: record.scope)
         if let claims = challenge.claims { words += ["--param", "claims=\(claims.serialized())"] }
-        if let resource { words += ["--resource", resource.url.string] }
+        words += record.resources.flatMap { ["--resource", $0] }
         let login = try Login.parse(words)
         console.say("The resource requires another sign-in.")
         let target = SignInTarget(of: record, scope: scope, console.environment)

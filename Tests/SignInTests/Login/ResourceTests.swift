@@ -35,6 +35,10 @@ struct ResourceTests {
             let response = try await fixture.run("request", "GET", url, "--json").result()
             #expect(response["status"] == 200)
 
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            #expect(fixture.provider.log(.token).last?.form["grant_type"] == "refresh_token")
+            #expect(fixture.provider.log(.token).last?.form.values("resource") == [url])
+
             // The client is kept, and its registered redirect URI is used again.
             let again = try await fixture.run("login", "--json", "--resource", url)
             #expect(try again.result()["client_id"]?.string == id)
@@ -50,7 +54,8 @@ struct ResourceTests {
             try await DeviceCode(process).decide("allow")
             #expect(try await process.outcome().result()["issuer"]?.string == fixture.issuer)
             #expect(fixture.provider.log(.deviceAuthorization).first?.form.values("resource") == [url])
-            #expect(fixture.provider.log(.token).first?.form.values("resource") == [url])
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            #expect(fixture.provider.log(.token).allSatisfy { $0.form.values("resource") == [url] })
             #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
         }
     }
