@@ -1,4 +1,4 @@
-"""Protected resources (RFC 9728) as the MCP servers of PyPI are: `mcp`, and `fastmcp` in two configurations.
+"""Protected resources (RFC 9728): the server of the package mcp, and that of fastmcp in two configurations.
 
     resource_server.py sdk            the server of `mcp`, with an authorization server of its own that binds tokens to `resource`
     resource_server.py fastmcp        the server of `fastmcp`, with the authorization server that it brings
