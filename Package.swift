@@ -119,7 +119,10 @@ let package = Package(
         // Starts real providers and a browser, for the built programs and for the library itself.
         .testTarget(
             name: "IntegrationTests",
-            dependencies: appAuth + nio + ["AppAuthServer", .product(name: "NIOWebSocket", package: "swift-nio")],
+            dependencies: appAuth + nio + [
+                "AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser",
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
             path: "Tests/Integration", exclude: ["Setup"]),
     ],
     swiftLanguageModes: [.v6]

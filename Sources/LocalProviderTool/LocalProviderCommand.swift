@@ -147,6 +147,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
         for index in configuration.clients.indices { configuration.clients[index].requiresDPoP = requireDPoP }
         if dpopNonce { configuration.dpopNonce = .required() }
         configuration.authorizationDetailsTypes = authorizationDetailsType
+        configuration.resourceDescription = ResourceDescription()
         if let stepUp {
             configuration.acrValues.append(stepUp)
             configuration.authenticationRequirements = [.api: .init(acrValues: [stepUp])]

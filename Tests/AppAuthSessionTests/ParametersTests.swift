@@ -42,8 +42,7 @@ struct ParametersTests {
     }
 
     // RFC 8707 §2.1, §2.2.
-    @Test func `a resource is sent in the authorization request, with the code, and in a refresh for it`() async throws
-    {
+    @Test func `a resource is sent in the authorization request, with the code, and in each refresh`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.resources = ["https://api.example/a", "https://api.example/b"]
         try await World.run(configuration) { world in
@@ -52,10 +51,13 @@ struct ParametersTests {
             let response = try await world.authorize(world.client(), options: options)
             let state = try await AuthState.exchange(response, store: TestStore(), environment: world.environment)
             _ = try await state.freshAccessToken(parameters: TokenParameters(resources: ["https://api.example/b"]))
+            // The stored session knows them too.
+            let restored = try await AuthStateRecord(decoding: state.record.encoded(), from: "a test")
+            #expect(restored.resources == options.resources)
             _ = try await state.freshAccessToken(forceRefresh: true)
             let both = ["https://api.example/a", "https://api.example/b"]
             #expect(world.provider.log(.authorization).first?.query.values("resource") == both)
-            #expect(world.provider.log(.token).map { $0.form.values("resource") } == [both, [both[1]], []])
+            #expect(world.provider.log(.token).map { $0.form.values("resource") } == [both, [both[1]], both])
         }
     }
 

@@ -33,11 +33,24 @@ struct StepUpChallengeTests {
     @Test(arguments: [
         (401, #"Bearer error="invalid_token", acr_values="a""#),
         (403, #"Bearer error="insufficient_user_authentication""#),
+        (401, #"Bearer error="insufficient_scope", scope="a""#), (403, #"Basic error="insufficient_scope", scope="a""#),
         (401, #"Basic error="insufficient_user_authentication""#), (401, ""),
         (200, #"Bearer error="insufficient_user_authentication""#),
     ])
     func `no other response demands anything`(status: Int, field: String) {
         #expect(response(status, field).stepUpChallenge == nil)
+    }
+
+    /// RFC 6750 §3.1.
+    @Test func `the scopes that a resource demands are added to those of the session`() throws {
+        let field = #"Bearer error="insufficient_scope", scope="read write", resource_metadata="https://r.example/m""#
+        let challenge = try #require(response(403, field).stepUpChallenge)
+        #expect(challenge.scope == ["read", "write"])
+        #expect(challenge.scope(with: ["openid", "write"]) == ["openid", "write", "read"])
+        var options = AuthorizationRequest.Options()
+        options.meet(challenge)
+        #expect(options == .init())
+        #expect(response(403, #"Bearer error="insufficient_scope""#).stepUpChallenge?.scope == [])
     }
 
     @Test func `a new sign-in requests the demanded values, and keeps the other options`() throws {

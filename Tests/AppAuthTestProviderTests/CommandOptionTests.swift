@@ -47,6 +47,11 @@ import Testing
         let token = try #require(response.json?["access_token"]?.string)
         let echo = try await Wire.send("GET", issuer + "/api/echo", [("Authorization", "Bearer \(token)")])
         #expect(echo.status == 200)
+        // RFC 9728 §5.1.
+        let location = issuer + "/.well-known/oauth-protected-resource/api/echo"
+        let challenge = try await Wire.send("GET", issuer + "/api/echo").header("WWW-Authenticate")
+        #expect(challenge?.contains(#"resource_metadata="\#(location)""#) == true)
+        #expect(try await Wire.send("GET", location).json?["authorization_servers"]?.strings == [issuer])
     }
 
     @Test(arguments: [[], ["--user", "bob:secret"]])

@@ -15,6 +15,8 @@ public import AppAuthSession
 public struct DeviceSignIn: SignInFlow {
     /// The client, and what is requested for it.
     public var configuration: ClientConfiguration
+    /// The resources that the access token is for (RFC 8707).
+    public var resources: [String] = []
     /// Parameters that this provider requires beyond the RFC, for example `audience`.
     public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
     /// A final step before the session is stored, for example a first request with the new token. If it throws, the
@@ -67,7 +69,7 @@ public struct DeviceSignIn: SignInFlow {
         let environment = configuration.environment
         let request = try DeviceAuthorizationRequest(
             client: client, scope: client.provider.scope(configuration.scope) { observe(.scopesLeftOut($0)) },
-            additionalParameters: additionalParameters)
+            resources: resources, additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
         observe(.code(authorization))
         let state = try await AuthState.awaitApproval(

@@ -2,12 +2,13 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
-/// A resource's demand for another sign-in (RFC 9470 §3), or for other claims. A refresh does not help, because it does
-/// not change how and when the user signed in.
+/// A resource's demand for another sign-in (RFC 9470 §3), for more scopes (RFC 6750 §3.1), or for other claims. A refresh
+/// does not help, because it changes neither how and when the user signed in nor what the user granted.
 ///
 /// ```swift
 /// if let challenge = response.stepUpChallenge {
 ///     signIn.options.meet(challenge)
+///     signIn.scope = challenge.scope(with: await state.record.scope)
 ///     state = try await signIn.run(store: store)
 /// }
 /// ```
@@ -16,23 +17,33 @@ public struct StepUpChallenge: Sendable, Hashable {
     public let acrValues: [String]
     /// The maximum age of the sign-in in seconds; nil if not given.
     public let maxAge: Int?
+    /// The scopes that the request needs, which may be fewer than those of the session; empty if the resource does not
+    /// name them. Its metadata may: see ``ProtectedResource/scope``.
+    public let scope: [Scope]
     /// The claims that the provider should be asked for (OpenID Connect Core §5.5), a JSON object; nil if not given.
     public let claims: JSON?
+
+    /// Returns the scopes to request: those of the session, so that it loses none, and then those that are missing.
+    public func scope(with granted: [Scope]) -> [Scope] { granted.adding(scope) }
 }
 
 extension TransportResponse {
-    /// The resource's demand, if this is an `insufficient_user_authentication` response (RFC 9470 §3), or one of
-    /// Microsoft's `insufficient_claims` with a JSON object in base64; otherwise nil.
+    /// The resource's demand, if this is an `insufficient_user_authentication` response (RFC 9470 §3), an
+    /// `insufficient_scope` response (RFC 6750 §3.1), or one of Microsoft's `insufficient_claims` with a JSON object in
+    /// base64; otherwise nil.
     public var stepUpChallenge: StepUpChallenge? {
-        guard status == .unauthorized else { return nil }
+        guard status == .unauthorized || status == .forbidden else { return nil }
         let challenges = headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
             .filter { ["bearer", "dpop"].contains($0.scheme) }
         for parameters in challenges.map(\.parameters) {
-            switch parameters["error"] {
-            case "insufficient_user_authentication": return StepUpChallenge(parameters)
-            case "insufficient_claims":
+            switch (parameters["error"], status) {
+            case ("insufficient_user_authentication", .unauthorized): return StepUpChallenge(parameters)
+            case ("insufficient_scope", .forbidden):
+                let scope = [Scope](spaceDelimited: parameters["scope"] ?? "")
+                return StepUpChallenge(acrValues: [], maxAge: nil, scope: scope, claims: nil)
+            case ("insufficient_claims", .unauthorized):
                 guard let claims = parameters["claims"].flatMap(JSON.init(objectInBase64:)) else { continue }
-                return StepUpChallenge(acrValues: [], maxAge: nil, claims: claims)
+                return StepUpChallenge(acrValues: [], maxAge: nil, scope: [], claims: claims)
             default: continue
             }
         }
@@ -46,7 +57,7 @@ extension StepUpChallenge {
         let maxAge = parameters["max_age"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil }
         self.init(
             acrValues: parameters["acr_values"]?.split(separator: " ").map(String.init) ?? [], maxAge: maxAge,
-            claims: nil)
+            scope: [], claims: nil)
     }
 }
 

@@ -221,6 +221,11 @@ extension ProviderMetadata {
         document["require_pushed_authorization_requests"]?.bool ?? false
     }
 
+    /// Whether the URL of a client's metadata document can be its client ID; see ``ClientMetadata/document(at:)``.
+    public var supportsClientIDMetadataDocuments: Bool {
+        document["client_id_metadata_document_supported"]?.bool ?? false
+    }
+
     private func list(_ name: String) -> [String]? { document[name]?.strings }
 }
 

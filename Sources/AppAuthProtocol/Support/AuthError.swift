@@ -85,8 +85,8 @@ extension AuthError {
         init(server code: String) {
             let own: [Code] = [
                 .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
-                .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired, .sessionReplaced,
-                .noRefreshToken, .noIDToken, .store, .listener, .browser, .unavailable,
+                .resourceMismatch, .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired,
+                .sessionReplaced, .noRefreshToken, .noIDToken, .store, .listener, .browser, .unavailable,
             ]
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }
@@ -106,6 +106,9 @@ extension AuthError {
         public static let invalidMetadata: Code = "invalid_metadata"
         /// The metadata names another issuer than the requested one.
         public static let issuerMismatch: Code = "issuer_mismatch"
+        /// The metadata is about another resource than the requested one, or the authorization server does not list the
+        /// resource (RFC 9728 §3.3, §4).
+        public static let resourceMismatch: Code = "resource_mismatch"
         /// The redirect does not belong to the request, or is malformed.
         public static let invalidRedirect: Code = "invalid_redirect"
         /// The ID token did not pass verification.

@@ -36,6 +36,9 @@ extension [Scope] {
     /// The list as it is sent; nil if it is empty.
     public var spaceDelimited: String? { isEmpty ? nil : map(\.rawValue).joined(separator: " ") }
 
+    /// Returns the list with those values of another one that it lacks.
+    package func adding(_ others: [Scope]) -> [Scope] { self + others.filter { !contains($0) } }
+
     /// Throws if a value is malformed (RFC 6749 §3.3): the server could split it differently and grant something else.
     func check(for stage: AuthError.Stage) throws {
         guard let value = first(where: { !$0.isWellFormed }) else { return }

@@ -12,6 +12,8 @@ public struct DeviceAuthorizationRequest: Sendable {
     public let client: Client
     /// The requested scopes.
     public let scope: [Scope]
+    /// The resources that the access token is for (RFC 8707).
+    public let resources: [String]
     /// The parameters, without the client's authentication.
     package let form: FormParameters
     let endpoint: SecureURL
@@ -25,12 +27,13 @@ public struct DeviceAuthorizationRequest: Sendable {
     ///
     /// - Parameters:
     ///   - scope: The scopes. With `openid` the flow is OpenID Connect, otherwise only OAuth.
+    ///   - resources: The resources that the access token is for (RFC 8707). The token request names them too.
     ///   - additionalParameters: Parameters that a provider defines beyond the RFC, for example `audience`.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no device authorization
     ///   endpoint, ``AuthError/Code/invalidConfiguration`` for an additional parameter that the library sets itself or
     ///   that is given twice, for a scope value with an invalid character, and for an empty client ID.
     public init(
-        client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess],
+        client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess], resources: [String] = [],
         additionalParameters: [AuthorizationRequest.Options.Parameter] = []
     ) throws {
         endpoint = try client.require(.deviceAuthorization)
@@ -40,7 +43,7 @@ public struct DeviceAuthorizationRequest: Sendable {
                 .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
         }
         try scope.check(for: .authorization)
-        (self.client, self.scope) = (client, scope)
+        (self.client, self.scope, self.resources) = (client, scope, resources)
         var form = FormParameters()
         form.append("scope", scope.spaceDelimited)
         try FormParameters.check(
@@ -48,6 +51,8 @@ public struct DeviceAuthorizationRequest: Sendable {
         for parameter in additionalParameters { form.append(parameter.name, parameter.value) }
         // RFC 8628 §3.1: parameters MUST NOT be included more than once.
         try form.requireEachOnce(for: .authorization)
+        // RFC 8707 §2: this one may be.
+        for resource in resources { form.append("resource", resource) }
         self.form = form
     }
 

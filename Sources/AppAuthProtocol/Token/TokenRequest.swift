@@ -37,7 +37,7 @@ package struct TokenRequest: Sendable {
     }
 
     /// Creates the request for a device code (RFC 8628 §3.4).
-    package static func deviceCode(_ deviceCode: Secret) -> TokenRequest {
-        TokenRequest(.deviceCode, [("device_code", deviceCode.reveal())])
+    package static func deviceCode(_ deviceCode: Secret, resources: [String] = []) -> TokenRequest {
+        TokenRequest(.deviceCode, [("device_code", deviceCode.reveal())] + resources.map { ("resource", $0) })
     }
 }

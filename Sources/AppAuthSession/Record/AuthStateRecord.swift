@@ -12,6 +12,9 @@ public struct AuthStateRecord: Sendable, Hashable {
     public var client: Client
     /// The granted scope; the requested one if the provider did not say (RFC 6749 §5.1).
     public private(set) var scope: [Scope]
+    /// The resources that the sign-in has requested tokens for (RFC 8707). Each refresh names them, unless a caller names
+    /// others.
+    public internal(set) var resources: [String] = []
     /// The current access token; nil after the session has ended. Apps get it from ``AuthState``, once it is stored.
     package private(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
@@ -93,7 +96,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Creates the session that a sign-in begins.
     init(request: AuthorizationRequest, response: TokenResponse, idToken: IDToken?, keys: KeySetCache.Entry?) throws {
         try self.init(client: request.client, scope: request.scope, proof: request.proof)
-        (nonce, redirectURI) = (request.nonce, request.redirectURI)
+        (nonce, redirectURI, resources) = (request.nonce, request.redirectURI, request.options.resources)
         merge(response, idToken: idToken, keys: keys)
     }
 
@@ -243,7 +246,7 @@ public struct AuthStateRecord: Sendable, Hashable {
         record.end("signed out", at: date)
         // Keep only that the session is over.
         (record.verifiedIDToken, record.nonce, record.redirectURI) = (nil, nil, nil)
-        record.authorizationDetails = []
+        (record.authorizationDetails, record.resources) = ([], [])
         record.client = Client(id: record.client.id, provider: record.client.provider)
         return record
     }
@@ -261,6 +264,7 @@ extension AuthStateRecord {
             "format": .string(Self.format), "version": .number(.init(Self.version)), "id": .string(id),
             "client": client.stored, "scope": .array(scope.map { .string($0.rawValue) }),
         ]
+        if !resources.isEmpty { json["resources"] = .array(resources.map(JSON.string)) }
         json["registration"] = try client.registration?.stored
         json["accessToken"] = try accessToken?.stored
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
@@ -310,6 +314,7 @@ extension AuthStateRecord {
         client = try Client(stored: json.object("client"))
         client.registration = try json.optional("registration") { try ClientRegistration(stored: $0.object($1)) }
         scope = try json.strings("scope").map(Scope.init(rawValue:))
+        resources = try json.optional("resources") { try $0.strings($1) } ?? []
         accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
         refreshToken = try json.optional("refreshToken") { try $0.secret($1) }
         grant = try json.optional("grant") { try TokenGrant(stored: $0.object($1)) }

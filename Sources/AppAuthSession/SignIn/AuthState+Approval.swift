@@ -61,6 +61,7 @@ extension AuthState {
             let idToken = try await verifier.idToken(of: tokens, scope: grant.scope, grant.expected)
             try grant.check(idToken)
             var record = try AuthStateRecord(client: client, scope: grant.scope, proof: proof)
+            record.resources = grant.resources
             record.merge(tokens, idToken: idToken, keys: verifier.keys?.entry)
             return record
         }

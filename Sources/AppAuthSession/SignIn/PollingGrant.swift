@@ -5,6 +5,8 @@ internal import AppAuthProtocol
 struct PollingGrant {
     let client: Client
     let scope: [Scope]
+    /// The resources that the token is for (RFC 8707).
+    var resources: [String] = []
     /// The request of each poll.
     let request: TokenRequest
     let interval: Duration
@@ -19,7 +21,9 @@ extension PollingGrant {
     init(_ authorization: DeviceAuthorization) {
         self.init(
             client: authorization.request.client, scope: authorization.request.scope,
-            request: .deviceCode(authorization.deviceCode), interval: authorization.interval, term: authorization.term)
+            resources: authorization.request.resources,
+            request: .deviceCode(authorization.deviceCode, resources: authorization.request.resources),
+            interval: authorization.interval, term: authorization.term)
     }
 
     init(_ authentication: BackchannelAuthentication) {

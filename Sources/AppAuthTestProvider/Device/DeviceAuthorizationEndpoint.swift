@@ -11,7 +11,8 @@ struct DeviceAuthorizationEndpoint {
             guard client.grantTypes.contains(GrantType.deviceCode) else {
                 throw OAuthFailure("unauthorized_client", "the client may not use this grant_type")
             }
-            let (deviceCode, device) = try begin(client, scopes(form["scope"], client))
+            let resources = try ResourceIndicators.check(form, context)
+            let (deviceCode, device) = try begin(client, scopes(form["scope"], client), resources)
             return .json(context.edited(document(deviceCode, device)))
         }
     }
@@ -26,14 +27,16 @@ struct DeviceAuthorizationEndpoint {
         return scopes
     }
 
-    private func begin(_ client: RegisteredClient, _ scopes: [String]) throws -> (String, DeviceRequest) {
+    private func begin(
+        _ client: RegisteredClient, _ scopes: [String], _ resources: [String]
+    ) throws -> (String, DeviceRequest) {
         let (deviceCode, now, configuration) = (try OpaqueToken.make(), context.now, context.configuration)
         return try context.store.withLock { records in
             records.prune(now)
             var userCode = try UserCode.make()
             while records.waitingDevice(userCode, now) != nil { userCode = try UserCode.make() }
             let device = DeviceRequest(
-                client: client, scopes: scopes, userCode: userCode,
+                client: client, scopes: scopes, resources: resources, userCode: userCode,
                 expiresAt: now.adding(configuration.deviceCodeLifetime),
                 pace: PollingPace(interval: configuration.devicePollingInterval))
             records.devices[deviceCode] = device

@@ -7,6 +7,7 @@ struct DeviceCodeGrant {
 
     func redeem(_ form: Parameters, _ client: RegisteredClient) throws -> TokenReply {
         guard let value = form["device_code"] else { throw OAuthFailure.invalidRequest("expected a device_code") }
+        let resources = try ResourceIndicators.check(form, context)
         let now = context.now
         // A failure is returned as a value, so that its changes to the store are kept.
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
@@ -21,9 +22,12 @@ struct DeviceCodeGrant {
             case .pending: return .failure(device.pace.poll(now))
             case .denied: return .failure(OAuthFailure("access_denied", "the user denied the request"))
             case .used: return .failure(OAuthFailure.invalidGrant("the device_code was used before"))
-            case .approved(let grant):
+            case .approved(var grant):
                 device.outcome = .used
-                return Result { try TokenIssuer(context: context).issue(grant, to: client, in: &records) }
+                return Result {
+                    grant.resources = try CodeGrant.limited(resources, to: grant.resources)
+                    return try TokenIssuer(context: context).issue(grant, to: client, in: &records)
+                }
             }
         }
         return try TokenIssuer(context: context).respond(result.get(), to: client)

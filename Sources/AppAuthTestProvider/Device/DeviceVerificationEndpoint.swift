@@ -44,7 +44,7 @@ struct DeviceVerificationEndpoint {
         case ("allow", let signIn?):
             let grant = Grant(
                 id: try OpaqueToken.make(), clientID: device.client.id, subject: signIn.subject, scopes: device.scopes,
-                authTime: signIn.time, acr: signIn.acr, nonce: nil, claims: .none, resources: [],
+                authTime: signIn.time, acr: signIn.acr, nonce: nil, claims: .none, resources: device.resources,
                 sessionID: signIn.sessionID)
             return decide(device, .approved(grant), page)
         case (_, let signIn?):

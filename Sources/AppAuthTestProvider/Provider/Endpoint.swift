@@ -27,6 +27,8 @@ extension LocalProvider {
         public static let userInfo = Endpoint(rawValue: "userInfo")
         /// The demo resource `/api/echo`, which needs an access token.
         public static let api = Endpoint(rawValue: "api")
+        /// `/.well-known/oauth-protected-resource<path of the demo resource>` (RFC 9728 §3.1).
+        package static let resourceMetadata = Endpoint(rawValue: "resourceMetadata")
         /// The revocation endpoint (RFC 7009).
         public static let revocation = Endpoint(rawValue: "revocation")
         /// The introspection endpoint (RFC 7662).

@@ -34,6 +34,7 @@ struct Issuer: Sendable {
             .token: path + "/token",
             .userInfo: path + "/userinfo",
             .api: path + "/api/echo",
+            .resourceMetadata: "/.well-known/oauth-protected-resource" + path + "/api/echo",
             .revocation: path + "/revoke",
             .introspection: path + "/introspect",
             .endSession: path + "/end_session",

@@ -8,6 +8,13 @@ struct EchoEndpoint {
     func respond(to request: Request) -> Reply {
         do throws(BearerToken.Refusal) {
             let (token, grant) = try BearerToken(context: context).access(request, resource: context.issuer.url(.api))
+            // RFC 6750 §3.1.
+            let required = context.configuration.resourceDescription?.scopes ?? []
+            guard required.allSatisfy(token.scopes.contains) else {
+                throw BearerToken.Refusal(
+                    .forbidden, "insufficient_scope", "expected a token for more scopes",
+                    context.configuration.resourceDescription?.attributes(context) ?? [])
+            }
             return .json(context.edited(echo(request, token, grant))).notStored
         } catch {
             return error.reply

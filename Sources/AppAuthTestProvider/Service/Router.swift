@@ -49,6 +49,10 @@ struct Router: Sendable {
         case .token: try TokenEndpoint(context: context).respond(to: request)
         case .userInfo: try UserInfoEndpoint(context: context).respond(to: request)
         case .api: EchoEndpoint(context: context).respond(to: request)
+        case .resourceMetadata:
+            configuration.resourceDescription.map {
+                documents.respond(to: request, $0.document(context), cacheControl: nil)
+            } ?? Pages(context: context).error("There is nothing at this address.", .notFound)
         case .revocation: try RevocationEndpoint(context: context).respond(to: request)
         case .introspection: try IntrospectionEndpoint(context: context).respond(to: request)
         case .endSession: try EndSessionEndpoint(context: context).respond(to: request)

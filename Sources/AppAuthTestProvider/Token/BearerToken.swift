@@ -30,9 +30,9 @@ struct BearerToken {
             var document: Reply = .init(status)
             if let error {
                 challenge += #", error="\#(error)", error_description="\#(description)""#
-                for (name, value) in attributes { challenge += #", \#(name)="\#(value)""# }
                 document = .json(["error": .string(error), "error_description": .string(description)], status)
             }
+            for (name, value) in attributes { challenge += #", \#(name)="\#(value)""# }
             document.headers[.wwwAuthenticate] = challenge
             reply = document.notStored
         }
@@ -49,17 +49,18 @@ struct BearerToken {
         guard fields.count <= 1, request.query.values("access_token").isEmpty, isForm || inForm.isEmpty else {
             throw Refusal(.badRequest, "invalid_request", "expected one token, in the Authorization field")
         }
-        guard let field = fields.first else { throw Refusal(.unauthorized) }
+        let description = attributes(of: resource)
+        guard let field = fields.first else { throw Refusal(.unauthorized, nil, "", description) }
         let parts = field.split(separator: " ", maxSplits: 1)
         guard let scheme = Scheme.allCases.first(where: { $0.rawValue.lowercased() == parts.first?.lowercased() })
-        else { throw Refusal(.unauthorized) }
+        else { throw Refusal(.unauthorized, nil, "", description) }
         guard parts.count == 2, !parts[1].contains(" ") else {
             throw Refusal(
                 .badRequest, "invalid_request", "expected \(scheme.rawValue) and one token", scheme: scheme)
         }
         let (value, now) = (String(parts[1]), context.now)
-        func invalidToken(_ description: String) -> Refusal {
-            Refusal(.unauthorized, "invalid_token", description, scheme: scheme)
+        func invalidToken(_ text: String) -> Refusal {
+            Refusal(.unauthorized, "invalid_token", text, scheme: scheme, description)
         }
         guard let found = context.store.withLock({ $0.access(value, now) }) else {
             throw invalidToken("the access token is unknown, expired or revoked")
@@ -70,6 +71,12 @@ struct BearerToken {
         try checkBinding(of: found.token, value, scheme, request)
         try checkAuthentication(of: found.grant, for: resource, scheme)
         return found
+    }
+
+    /// The attributes of every challenge of a resource that describes itself (RFC 9728 §5.1).
+    private func attributes(of resource: String) -> [(name: String, value: String)] {
+        guard resource == context.issuer.url(.api) else { return [] }
+        return context.configuration.resourceDescription?.attributes(context) ?? []
     }
 
     /// Rejects a token whose user must sign in again to meet the resource's requirement (RFC 9470 §3).

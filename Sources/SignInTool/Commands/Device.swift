@@ -10,10 +10,11 @@ struct Device: Command {
 
     @OptionGroup var provider: ProviderOptions
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
-    var clientID: String
+    var clientID: String?
     @OptionGroup var client: ClientOptions
     @Option(parsing: .unconditional, help: Login.scopeHelp)
     var scope: String?
+    @OptionGroup var target: ResourceOptions
     @OptionGroup var session: NewSessionOptions
     @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
@@ -21,17 +22,20 @@ struct Device: Command {
 
     var defaultTimeout: Duration { .seconds(300) }
 
+    func validate() throws {
+        if try target.decide(provider, clientID: clientID) { return }
+        try provider.requireProvider()
+        if clientID == nil { throw ValidationError("Missing expected argument '--client-id <client-id>'") }
+    }
+
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        let provider = try provider.provider()
-        let issuer = provider.issuer.string
-        let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
-        var configuration = try client.configuration(
-            clientID, at: provider, of: registered, in: console.environment)
-        if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
-        configuration.dpop = dpop ? .es256 : nil
-        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
-        let state = try await DeviceSignIn(configuration).run(store: store, console, until: deadline)
+        let chosen = try await SignInTarget(
+            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: nil, console)
+        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        var signIn = DeviceSignIn(chosen.configuration)
+        signIn.resources = target.resource
+        let state = try await signIn.run(store: store, console, until: deadline)
         session.note(store, console)
         let record = await state.record
         try console.succeed(.object(record.summary), text: Login.text(record, nil))

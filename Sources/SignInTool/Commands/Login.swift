@@ -20,6 +20,7 @@ struct Login: Command {
     @Option(parsing: .unconditional, help: Login.scopeHelp)
     var scope: String?
     @OptionGroup var redirect: RedirectOptions
+    @OptionGroup var target: ResourceOptions
     @OptionGroup var asked: RequestOptions
     @Flag(help: "Also fetch the claims of the userinfo endpoint.")
     var userinfo = false
@@ -44,29 +45,43 @@ struct Login: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
+        if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
+        if try target.decide(provider, clientID: clientID) { return }
+        try provider.requireProvider()
         if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
             throw ValidationError(
                 "Missing expected argument '--client-id <client-id>', since no client is registered: see 'sign-in register'"
             )
         }
-        if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        let provider = try provider.provider()
-        let issuer = provider.issuer.string
-        let registered = try RegisteredClients.find(issuer: issuer, clientID: clientID)
-        let clientID = clientID ?? registered?.id ?? ""
-        var configuration = try client.configuration(
-            clientID, at: provider, of: registered, in: console.environment)
-        if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
-        configuration.dpop = dpop ? .es256 : nil
-        var signIn = SignIn(configuration, appName: "sign-in")
+        let chosen = try await SignInTarget(
+            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: redirect.uris, console)
+        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline)
+        session.note(store, console)
+        let record = await state.record
+        var result = record.summary
+        result["userinfo"] = userinfo
+        try console.succeed(.object(result), text: Self.text(record, userinfo))
+        await state.finishRevoking(before: deadline)
+        return 0
+    }
+
+    /// Signs in with the browser, or in the way that the user chooses while the browser is awaited.
+    func signIn(
+        _ chosen: SignInTarget, in store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
+    ) async throws -> (state: AuthState, userinfo: JSON?) {
+        let limit = ContinuousClock.now.duration(to: deadline)
+        let clientID = chosen.configuration.clientID
+        var signIn = SignIn(chosen.configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
-        signIn.options = asked.options(over: provider.options)
+        signIn.options = asked.options(over: chosen.options)
+        signIn.options.resources = target.resource
         signIn.options.isPushed = par
-        signIn.redirect = try redirect.redirect(registered: registered?.registration?.metadata.redirectURIs)
+        signIn.redirect = try redirect.redirect(registered: chosen.registered?.registration?.metadata.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.timeout = limit
@@ -91,23 +106,16 @@ struct Login: Command {
                 claims.withLock { $0 = response }
             }
         }
-        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         if replaceStore { _ = try await StateFolder.discard(store, console) }
         let state: AuthState
         do { state = try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
             countdown.stop()
             var device = DeviceSignIn(signIn.configuration)
-            device.confirm = signIn.confirm
+            (device.confirm, device.resources) = (signIn.confirm, target.resource)
             state = try await device.run(store: store, console, until: deadline)
         }
-        session.note(store, console)
-        let record = await state.record
-        var result = record.summary
-        result["userinfo"] = claims.withLock { $0 }
-        try console.succeed(.object(result), text: Self.text(record, result["userinfo"]))
-        await state.finishRevoking(before: deadline)
-        return 0
+        return (state, claims.withLock { $0 })
     }
 
     private func show(
@@ -191,10 +199,23 @@ struct RedirectOptions: ParsableArguments, Sendable {
         help: "A redirect URI of a private-use scheme, instead of the three options above.")
     var uri: String?
 
+    private var isChosen: Bool { uri != nil || host != nil || path != nil || !ports.isEmpty }
+
+    /// The redirect URIs that the options name, to register them; nil if they name none.
+    var uris: [String]? {
+        guard isChosen else { return nil }
+        if let uri { return [uri] }
+        let hosts = host == .both ? ["127.0.0.1", "[::1]"] : [(host ?? .ipv4).defaultValueDescription]
+        return hosts.flatMap { host in
+            (ports.isEmpty ? [0] : ports).map { port in
+                "http://\(host)\(port == 0 ? "" : ":\(port)")\(path ?? "/callback")"
+            }
+        }
+    }
+
     /// - Parameter uris: The client's registered redirect URIs. Without options, the first loopback URI with a port
     ///   applies, or else the first URI.
     func redirect(registered uris: [String]?) throws -> SignIn.Redirect {
-        let isChosen = uri != nil || host != nil || path != nil || !ports.isEmpty
         // The provider may compare ports: a registered port is always right.
         let hasPort = { (uri: String) in
             (try? SecureURL(uri)).map { $0.isLoopback && $0.port != nil } ?? false
@@ -253,8 +274,6 @@ struct RequestOptions: ParsableArguments, Sendable {
     var acrValues: String?
     @Option(name: .customLong("ui-locales"), parsing: .unconditional, help: "Languages, separated by spaces.")
     var uiLocales: String?
-    @Option(parsing: .unconditionalSingleValue, help: "The resource that the access token is for (RFC 8707).")
-    var resource: [String] = []
     @Option(
         name: .customLong("param"), parsing: .unconditionalSingleValue, help: "An additional parameter, as name=value.")
     var parameters: [String] = []
@@ -269,7 +288,6 @@ struct RequestOptions: ParsableArguments, Sendable {
         options.maxAge = maxAge.map(Int.init)
         options.acrValues = list(acrValues)
         options.uiLocales = list(uiLocales)
-        options.resources = resource
         options.additionalParameters.removeAll { known in pairs.contains { $0.name == known.name } }
         options.additionalParameters += pairs.map { .init($0.name, $0.value) }
         return options

@@ -12,7 +12,14 @@ struct Register: Command {
             """)
 
     @Option(parsing: .unconditional, help: "The provider's issuer URL.")
-    var issuer: String
+    var issuer: String?
+    @Option(
+        name: .customLong("client-document"), parsing: .unconditional,
+        help: """
+            The https URL at which you publish the client's metadata, in place of --issuer: nothing is sent, and the \
+            document for this URL is printed.
+            """)
+    var document: String?
     @Option(
         name: .customLong("redirect-uri"), parsing: .unconditionalSingleValue,
         help: "A redirect URI of the client, for example http://127.0.0.1/callback.")
@@ -44,6 +51,16 @@ struct Register: Command {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        guard issuer != nil || document != nil else {
+            throw ValidationError("Missing expected argument '--issuer <issuer>'")
+        }
+        if document != nil {
+            let others = [issuer, registrationEndpoint, initialAccessTokenFile, softwareStatementFile]
+            guard others.allSatisfy({ $0 == nil }), method.map({ [.none, .private_key_jwt].contains($0) }) ?? true
+            else {
+                throw ValidationError("--client-document takes no option for a provider, and no secret")
+            }
+        }
         for uri in redirectURIs {
             if let url = try? SecureURL(uri), url.isLoopback, !url.endsWithPath {
                 throw ValidationError("--redirect-uri: expected a path and no query, as in http://127.0.0.1/callback")
@@ -64,7 +81,12 @@ struct Register: Command {
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
         metadata.scope = scope.map([Scope].init(spaceDelimited:))
         metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
-        let provider = try await provider(console.environment)
+        guard let issuer else {
+            let document = try metadata.document(at: document ?? "")
+            try console.succeed(document, text: document.serialized())
+            return 0
+        }
+        let provider = try await provider(issuer, console.environment)
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)
@@ -80,7 +102,7 @@ struct Register: Command {
         return 0
     }
 
-    private func provider(_ environment: Environment) async throws -> ProviderMetadata {
+    private func provider(_ issuer: String, _ environment: Environment) async throws -> ProviderMetadata {
         let discovery = Discovery(environment: environment)
         let found = try await discovery.metadata(for: Issuer(issuer)).with(.registration, at: registrationEndpoint)
         // Some providers have the endpoint only in the document of RFC 8414.

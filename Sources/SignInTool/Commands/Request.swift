@@ -19,8 +19,14 @@ struct Request: Command {
     var data: String?
     @Option(name: .customLong("data-file"), parsing: .unconditional, help: "A file with the body.")
     var dataFile: String?
+    @Flag(
+        name: .customLong("step-up"),
+        help: "If the resource requires another sign-in or more scopes, sign in again and repeat the request.")
+    var stepUp = false
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
+
+    var defaultTimeout: Duration { .seconds(stepUp ? 300 : 30) }
 
     func validate() throws {
         guard HTTPRequest.Method(method) != nil else {
@@ -46,7 +52,16 @@ struct Request: Command {
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
         }
         let transportRequest = TransportRequest(request, body: body)
-        let response = try await session.withState(console, within: limit) { try await $0.send(transportRequest) }
+        let deadline = ContinuousClock.now + limit
+        var (response, record) = try await session.withState(console, within: limit) { state in
+            (try await state.send(transportRequest), await state.record)
+        }
+        if stepUp, let challenge = response.stepUpChallenge, let store = try await session.find(within: limit),
+            let state = try await signIn(again: record, for: challenge, in: store, console, until: deadline)
+        {
+            (response, record) = (try await state.send(transportRequest), await state.record)
+            await state.finishRevoking(before: deadline)
+        }
         let status = response.status
         if common.json {
             try console.succeed(Self.json(response), text: "")
@@ -55,18 +70,50 @@ struct Request: Command {
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge)) }
+        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, granted: record.scope)) }
         return status.code < 400 ? 0 : 1
     }
 
-    /// Returns the command that satisfies the challenge: a refresh does not change how the user signed in (RFC 9470).
-    private static func hint(_ challenge: StepUpChallenge) -> String {
-        var words = ["sign-in login …"]
-        if !challenge.acrValues.isEmpty {
-            words += ["--acr-values", challenge.acrValues.joined(separator: " ").onOneLine.quotedForShell]
-        }
+    /// Returns the command that satisfies the challenge: a refresh changes neither how the user signed in (RFC 9470) nor
+    /// what the user granted (RFC 6749 §6).
+    private static func hint(_ challenge: StepUpChallenge, granted: [Scope]) -> String {
+        let options = options(challenge, granted: granted).map { $0.onOneLine.quotedForShell }
+        return "The resource requires another sign-in: \((["sign-in login …"] + options).joined(separator: " "))"
+    }
+
+    /// Returns the options of `sign-in login` that satisfy the challenge.
+    private static func options(_ challenge: StepUpChallenge, granted: [Scope]) -> [String] {
+        var words: [String] = []
+        if !challenge.acrValues.isEmpty { words += ["--acr-values", challenge.acrValues.joined(separator: " ")] }
         if let age = challenge.maxAge { words += ["--max-age", "\(age)"] }
-        return "The resource requires another sign-in: \(words.joined(separator: " "))"
+        if !challenge.scope.isEmpty, let scope = challenge.scope(with: granted).spaceDelimited {
+            words += ["--scope", scope]
+        }
+        return words
+    }
+
+    /// Signs in again as the client of the session, and replaces the session.
+    ///
+    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them.
+    private func signIn(
+        again record: AuthStateRecord, for challenge: StepUpChallenge, in store: any TokenStore, _ console: Console,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> AuthState? {
+        let isAboutScope = challenge.acrValues.isEmpty && challenge.maxAge == nil && challenge.claims == nil
+        var needed = challenge.scope
+        if isAboutScope, needed.isEmpty {
+            needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
+        }
+        let scope = record.scope.adding(needed)
+        if isAboutScope, scope == record.scope { return nil }
+        var words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
+        words += Self.options(challenge, granted: record.scope)
+        if let claims = challenge.claims { words += ["--param", "claims=\(claims.serialized())"] }
+        words += record.resources.flatMap { ["--resource", $0] }
+        let login = try Login.parse(words)
+        console.say("The resource requires another sign-in.")
+        let target = SignInTarget(of: record, scope: scope, console.environment)
+        return try await login.signIn(target, in: store, console, until: deadline).state
     }
 
     private static func field(_ line: String) -> HTTPField? {

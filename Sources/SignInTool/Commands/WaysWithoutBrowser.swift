@@ -58,6 +58,7 @@ struct DeviceCommand {
     init(_ login: Login, _ clientID: String) {
         var words = ["sign-in", "device"] + login.provider.words + ["--client-id", clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
+        for resource in login.target.resource { add("--resource", resource) }
         add("--client-secret-file", login.client.secretFile.map(Self.readable))
         add("--client-assertion-file", login.client.assertionFile)
         add("--client-key", login.client.keyFile)

@@ -62,7 +62,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         StateFolder.note(store, console)
         let line = SignInLine(console.arguments)
         // Options that only complete those of the profile apply once.
-        guard let profile, line.namesSession else { return }
+        guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
         do { try profile.remember(line.remembered) } catch {
             let why = (error as? AuthError)?.message ?? "\(error)"
             console.note("the options of the profile could not be stored: \(why)")

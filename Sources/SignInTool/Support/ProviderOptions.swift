@@ -34,12 +34,15 @@ struct ProviderOptions: ParsableArguments, Sendable {
     var deviceEndpoint: String?
 
     func validate() throws {
-        if issuer == nil, preset == nil, tokenEndpoint == nil {
-            throw ValidationError("Missing expected argument '--issuer <issuer>'")
-        }
         if tokenEndpoint == nil, authorizationEndpoint != nil || deviceEndpoint != nil {
             throw ValidationError("--authorization-endpoint and --device-endpoint need --token-endpoint")
         }
+    }
+
+    /// Checks that the options name a provider.
+    func requireProvider() throws {
+        guard issuer == nil, preset == nil, tokenEndpoint == nil else { return }
+        throw ValidationError("Missing expected argument '--issuer <issuer>'")
     }
 
     static let names = [

@@ -32,20 +32,23 @@ struct RegisteredClients: Sendable {
     ///
     /// - Throws: ``WrongUsage`` if there are several.
     static func find(issuer: String, clientID: String?) throws -> Client? {
-        guard let clients = RegisteredClients() else { return nil }
         if let clientID {
+            guard let clients = RegisteredClients() else { return nil }
             let path = try clients.path(Issuer(issuer), clientID)
             guard FileManager.default.fileExists(atPath: path) else { return nil }
             return try Self.client(path)
         }
-        let found = try clients.all(at: issuer)
+        let found = try all(at: issuer)
         guard found.count > 1 else { return found.first }
         let choices = found.map { "--client-id \($0.id)" }.joined(separator: ", or ")
         throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
     }
 
     /// Returns whether the issuer has any registered client.
-    static func isAny(at issuer: String) throws -> Bool { try RegisteredClients()?.all(at: issuer).isEmpty == false }
+    static func isAny(at issuer: String) throws -> Bool { try !all(at: issuer).isEmpty }
+
+    /// Returns the registered clients of an issuer.
+    static func all(at issuer: String) throws -> [Client] { try RegisteredClients()?.all(at: issuer) ?? [] }
 
     private static func client(_ path: String) throws -> Client? {
         do { return try FileTokenStore(path: path).read()?.client } catch var error as AuthError {

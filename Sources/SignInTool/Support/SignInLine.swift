@@ -14,6 +14,9 @@ struct SignInLine {
     /// (RFC 6749 §2.3.1), so a profile completes none of them.
     var namesSession: Bool { (Self.namingOptions + ProviderOptions.names).contains { value(of: $0) != nil } }
 
+    /// Whether the line names a resource, which can say itself where to sign in.
+    var namesResource: Bool { value(of: "--resource") != nil }
+
     /// Returns the value of an option: the last one, as the parser does.
     func value(of option: String) -> String? { options.last { $0.name == option }?.value }
 
@@ -31,7 +34,10 @@ struct SignInLine {
         guard (named == nil) == (valid == nil), let profile = try Profile.chosen(valid, lineNamesSession: false) else {
             return self
         }
-        guard let line = try profile.signIn.map(SignInLine.init) else {
+        let line = try profile.signIn.map(SignInLine.init)
+        // A new profile: the resource says where to sign in.
+        if line == nil, namesResource { return self }
+        guard let line else {
             throw WrongUsage(
                 "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
                     + "'sign-in accounts'")

@@ -9,11 +9,11 @@ final class HelperProcess: Sendable {
     private let lines: AsyncStream<String>
     private let ended: AsyncStream<Void>
 
-    /// Starts a Python script of `Setup`, in the virtual environment.
-    convenience init(script: String, _ arguments: [String]) throws {
+    /// Starts a Python script of `Setup`, in a virtual environment.
+    convenience init(script: String, _ arguments: [String], in environment: String = "venv") throws {
         try self.init(
             Places.setup.appending(path: "python"),
-            [Places.cache.appending(path: "venv").path, Places.setup.appending(path: script).path] + arguments)
+            [Places.cache.appending(path: environment).path, Places.setup.appending(path: script).path] + arguments)
     }
 
     init(_ executable: URL, _ arguments: [String]) throws {
@@ -66,6 +66,9 @@ final class HelperProcess: Sendable {
             throw CancellationError()
         }
     }
+
+    /// Writes to its standard input.
+    func write(_ text: String) { lifeline.fileHandleForWriting.write(Data(text.utf8)) }
 
     /// Runs `body`, and ends this program after a success or a failure.
     func beside<Result>(_ body: () async throws -> Result) async throws -> Result {

@@ -37,6 +37,20 @@ struct RegisterTests {
         }
     }
 
+    @Test func `the document for a client ID that is a URL is printed, and nothing is sent`() async throws {
+        try await withDesk { fixture in
+            let line = ["register", "--json", "--redirect-uri", Self.redirect, "--client-document"]
+            let document = try await fixture.start(line + ["https://app.example/client.json"]).outcome().result()
+            #expect(document["client_id"] == "https://app.example/client.json")
+            #expect(document["redirect_uris"]?.strings == [Self.redirect] && document["client_secret"] == nil)
+            #expect(fixture.provider.log.isEmpty && fixture.stored.isEmpty)
+            try await fixture.start(line + ["https://app.example"]).outcome().failure(1, "invalid_configuration")
+            for more in [["--client-auth", "basic"], ["--issuer", fixture.issuer]] {
+                try await fixture.start(line + ["https://app.example/c"] + more).outcome().wrongUsage()
+            }
+        }
+    }
+
     /// The provider has made the client by the time its response is read: nothing in the response may lose it.
     @Test func `a response with a malformed time still registers the client`() async throws {
         try await withDesk { fixture in

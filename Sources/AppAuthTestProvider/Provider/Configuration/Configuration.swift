@@ -81,6 +81,11 @@ extension LocalProvider {
         package var requiresTokenEndpointAudience = false
         /// The values that `resource` may have besides the demo resource (RFC 8707).
         package var resources: [String] = []
+        /// The description that the demo resource gives of itself (RFC 9728); nil if it gives none.
+        package var resourceDescription: ResourceDescription?
+        /// Whether the URL of a client's metadata document can be its client id. The provider fetches no document: such
+        /// a client is one of ``clients``.
+        package var acceptsClientDocuments = false
         /// The types that `authorization_details` may have (RFC 9396 §2).
         package var authorizationDetailsTypes: [String] = []
 

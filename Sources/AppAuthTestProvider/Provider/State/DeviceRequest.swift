@@ -14,6 +14,8 @@ struct DeviceRequest: Sendable {
 
     let client: RegisteredClient
     let scopes: [String]
+    /// The resources of the tokens (RFC 8707); empty for all.
+    var resources: [String] = []
     let userCode: UserCode
     let expiresAt: Date
     var pace: PollingPace

@@ -1,0 +1,99 @@
+public import JOSE
+
+/// A protected resource, such as an API, which says where tokens for it are issued (RFC 9728).
+///
+/// It comes from ``Discovery/protectedResource(at:)``, which has checked that the metadata is about the requested URL.
+///
+/// ```swift
+/// let discovery = Discovery(environment: .live)
+/// let resource = try await discovery.protectedResource(at: "https://api.example.org/notes")
+/// let provider = try await discovery.metadata(for: resource)
+/// ```
+public struct ProtectedResource: Sendable, Hashable {
+    /// The resource's URL. Requests for a token name it as their `resource` (RFC 8707).
+    public let url: SecureURL
+    /// The authorization servers that issue tokens for the resource; empty if it lists none.
+    public let authorizationServers: [Issuer]
+    /// The scopes that the resource requires of a token (RFC 6750 §3). If its response named none, those that its
+    /// metadata lists; empty if there are none either.
+    public let scope: [Scope]
+    /// Whether the resource accepts only tokens that are bound to a key (RFC 9449).
+    public let requiresDPoP: Bool
+    /// The whole metadata, including the members without a property here. A signed version in it (§2.2) is not read.
+    public let document: JSON.Object
+
+    /// - Parameters:
+    ///   - json: The metadata.
+    ///   - location: The URL of the metadata, for messages.
+    ///   - demanded: The scopes of the resource's response; nil if it named none.
+    init(_ json: JSON, of url: SecureURL, from location: SecureURL, demanded: [Scope]?) throws {
+        let object = try ResponseObject(json) { message in
+            AuthError(.invalidMetadata, .discovery, "invalid metadata at \(location): \(message)")
+        }
+        // RFC 9728 §3.3, §7.3: unless it names exactly the requested resource, the metadata must not be used. Otherwise,
+        // a resource could obtain tokens for another one.
+        let found = try object.required("resource") { try object.string($0) }
+        guard found.isExactly(url.string) else {
+            throw AuthError(
+                .resourceMismatch, .discovery,
+                "the metadata at \(location) is about the resource '\(found.prefix(200))', not '\(url)'. If you trust "
+                    + "it, use exactly that URL")
+        }
+        func list(_ name: String) throws -> [String]? {
+            guard let value = object.value(name) else { return nil }
+            guard let strings = value.strings else {
+                throw object.refusal("expected '\(name)' to be an array of strings, found \(JSON?(value).foundStrings)")
+            }
+            return strings
+        }
+        authorizationServers = try (list("authorization_servers") ?? []).map { name in
+            let issuer: Issuer
+            do { issuer = try Issuer(name) } catch let error as AuthError {
+                throw object.refusal("'authorization_servers': \(error.message)")
+            }
+            if let objection = issuer.url.objection(namedBy: url) {
+                throw object.refusal("'authorization_servers': \(objection)")
+            }
+            return issuer
+        }
+        scope = try demanded ?? (list("scopes_supported") ?? []).map(Scope.init(rawValue:))
+        requiresDPoP = object.value("dpop_bound_access_tokens_required")?.bool ?? false
+        (self.url, document) = (url, object.members)
+    }
+
+    /// Returns the authorization server to use.
+    ///
+    /// - Parameter chosen: The app's choice; nil if the resource's only one is wanted.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the resource does not list the chosen one,
+    ///   ``AuthError/Code/invalidMetadata`` if it lists none, ``AuthError/Code/invalidConfiguration`` if it lists several
+    ///   and none is chosen.
+    public func authorizationServer(_ chosen: Issuer? = nil) throws -> Issuer {
+        guard let first = authorizationServers.first else {
+            throw AuthError(
+                .invalidMetadata, .discovery, "the resource \(url) lists no authorization server. Name its issuer")
+        }
+        let names = authorizationServers.map(\.string).joined(separator: ", ")
+        // RFC 9728 §7.6: only the resource decides who issues its tokens.
+        if let chosen {
+            guard authorizationServers.contains(chosen) else {
+                throw AuthError(
+                    .issuerMismatch, .discovery,
+                    "the resource \(url) does not accept tokens of '\(chosen)'. Its authorization servers: \(names)")
+            }
+            return chosen
+        }
+        guard authorizationServers.count == 1 else {
+            throw AuthError(
+                .invalidConfiguration, .discovery,
+                "the resource \(url) has several authorization servers. Choose one: \(names)", outcome: .notSent)
+        }
+        return first
+    }
+
+    /// Returns the scopes to request at an authorization server: those of the resource, and `offline_access` for a
+    /// refresh token if the server lists it.
+    public func scope(at provider: ProviderMetadata) -> [Scope] {
+        let canRefresh = provider.scopes?.contains(Scope.offlineAccess.rawValue) == true
+        return canRefresh ? scope.adding([.offlineAccess]) : scope
+    }
+}

@@ -1,0 +1,133 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The options of a sign-in whose provider and client follow from the resource (RFC 9728).
+struct ResourceOptions: ParsableArguments, Sendable {
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: """
+            The resource that the access token is for (RFC 8707). Without --issuer, it is asked where to sign in (RFC \
+            9728), and a client is registered there if none is known.
+            """)
+    var resource: [String] = []
+    @Option(
+        name: .customLong("client-document"), parsing: .unconditional,
+        help: """
+            The URL of your client ID metadata document. It is the client id at a provider that accepts such \
+            documents, instead of a registration.
+            """)
+    var document: String?
+
+    /// Whether the resource says where to sign in: the options name a resource, but no client.
+    func decide(_ provider: ProviderOptions, clientID: String?) throws -> Bool {
+        guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
+        guard let issuer = provider.issuer else { return true }
+        return try clientID == nil && !RegisteredClients.isAny(at: Issuer(issuer).string)
+    }
+
+    func validate() throws {
+        if let document, (try? ClientMetadata(nativeAppWith: []).document(at: document)) == nil {
+            throw ValidationError("--client-document: expected an https URL with a path")
+        }
+        if document != nil, resource.isEmpty { throw ValidationError("--client-document needs --resource") }
+    }
+}
+
+/// A sign-in at the authorization server that a resource names.
+struct ResourceSignIn {
+    let resource: ProtectedResource
+    let provider: ProviderMetadata
+    let scope: [Scope]
+
+    /// Asks the resource where to sign in.
+    ///
+    /// - Parameters:
+    ///   - issuer: The user's choice, if the resource has several authorization servers.
+    ///   - scope: The scopes that the user names; nil for those of the resource.
+    init(
+        _ options: ResourceOptions, issuer: String?, scope: String?, _ console: Console
+    ) async throws {
+        guard let url = options.resource.first, options.resource.count == 1 else {
+            throw WrongUsage("--resource: without --issuer and --client-id, expected one resource")
+        }
+        let discovery = Discovery(environment: console.environment)
+        resource = try await discovery.protectedResource(at: url)
+        let servers = resource.authorizationServers
+        guard issuer != nil || servers.count < 2 else {
+            let choices = servers.map { "--issuer \($0)" }.joined(separator: ", or ")
+            throw WrongUsage("\(url) has several authorization servers, choose one: \(choices)")
+        }
+        provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
+        self.scope = scope.map([Scope].init(spaceDelimited:)) ?? resource.scope(at: provider)
+        console.say("\(url) is protected by \(provider.issuer).")
+    }
+
+    /// Returns the client: the one that the user names, or the document's if the provider accepts documents, or a
+    /// registered one, or else a new one.
+    ///
+    /// - Parameter redirectURIs: The redirect URIs that the user names; nil for any.
+    func client(
+        _ id: String?, document: String?, redirectURIs: [String]?, _ console: Console
+    ) async throws -> (id: String, registered: Client?) {
+        let issuer = provider.issuer.string
+        if let id { return (id, try RegisteredClients.find(issuer: issuer, clientID: id)) }
+        if let document, provider.supportsClientIDMetadataDocuments { return (document, nil) }
+        let known = try RegisteredClients.all(at: issuer).first { suits($0, redirectURIs) }
+        if let known { return (known.id, known) }
+        let client = try await register(redirectURIs, console)
+        return (client.id, client)
+    }
+
+    private func register(_ redirectURIs: [String]?, _ console: Console) async throws -> Client {
+        // Some providers have the endpoint only in the document of RFC 8414.
+        let provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
+        guard provider[.registration] != nil else {
+            throw AuthError(
+                .invalidMetadata, .registration,
+                "the provider \(provider.issuer) has no 'registration_endpoint' in its metadata. Register a client there, "
+                    + "and pass its --client-id", outcome: .notSent)
+        }
+        // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
+        let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI()]
+        var metadata = ClientMetadata(nativeAppWith: uris, name: "sign-in")
+        metadata.tokenEndpointAuthMethod = provider.authMethodOfNewClient
+        if provider[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
+        // With what a later step-up may need, so that the client stays the same.
+        let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
+        let scopes = scope.adding(listed)
+        metadata.scope = scopes.isEmpty ? nil : scopes
+        let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata)
+            .send(in: console.environment)
+        // The client now exists at the provider, so the sign-in goes on without a note of it.
+        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: nil) } catch let error
+            as AuthError
+        { console.note("the client is registered, but could not be stored here: \(error.message)") }
+        console.say("Registered there as \(registration.clientID).")
+        return try registration.client(at: provider)
+    }
+
+    /// Whether a registered client may ask for these scopes and use these redirect URIs.
+    private func suits(_ client: Client, _ redirectURIs: [String]?) -> Bool {
+        guard let metadata = client.registration?.metadata else { return false }
+        let uris = metadata.redirectURIs ?? []
+        return scope.allSatisfy { metadata.scope?.contains($0) ?? true }
+            && (redirectURIs ?? []).allSatisfy(uris.contains)
+    }
+}
+
+extension ProviderMetadata {
+    /// The first of these methods that the token endpoint lists: none, a secret in the form, a secret in the header.
+    fileprivate var authMethodOfNewClient: String {
+        guard let listed = tokenEndpointAuthMethods else { return "none" }
+        return ["none", "client_secret_post", "client_secret_basic"].first(where: listed.contains) ?? "none"
+    }
+}
+
+extension LoopbackRedirectListener {
+    /// Returns a redirect URI whose port is free.
+    fileprivate static func freeRedirectURI() throws -> String {
+        let listener = try LoopbackRedirectListener()
+        defer { listener.close() }
+        return listener.redirectURI
+    }
+}

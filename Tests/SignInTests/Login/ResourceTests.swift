@@ -1,0 +1,242 @@
+import AppAuth
+import Foundation
+import JOSE
+import AppAuthTestProvider
+import Testing
+
+/// `--resource` without `--issuer`: the resource says where to sign in (RFC 9728).
+@Suite(.timeLimit(.minutes(5)))
+struct ResourceTests {
+    private func run(
+        _ description: ResourceDescription = .init(scopes: ["api"]),
+        _ change: (inout LocalProvider.Configuration) -> Void = { _ in },
+        _ body: (CommandFixture, String) async throws -> Void
+    ) async throws {
+        var configuration = LocalProvider.Configuration.device
+        configuration.resourceDescription = description
+        change(&configuration)
+        try await withDesk(configuration) { fixture in try await body(fixture, fixture.provider.url(.api)) }
+    }
+
+    @Test func `the resource alone suffices to sign in, register and use it`() async throws {
+        try await run { fixture, url in
+            let outcome = try await fixture.run("login", "--json", "--resource", url)
+            let session = try outcome.result()
+            #expect(session["issuer"]?.string == fixture.issuer && session["scope"] == "offline_access api")
+            #expect(session["id_token_claims"] == .null && session["has_refresh_token"] == true)
+            #expect(outcome.errorLines.first == "\(url) is protected by \(fixture.issuer).")
+            let id = try #require(session["client_id"]?.string)
+            #expect(outcome.errorLines.contains("Registered there as \(id)."))
+            let registered = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
+            #expect(registered["scope"] == "api offline_access" && registered["client_name"] == "sign-in")
+            let requested = try #require(fixture.provider.log(.authorization).first?.query)
+            #expect(requested.values("resource") == [url] && requested["scope"] == "api offline_access")
+            #expect(fixture.provider.log(.token).first?.form.values("resource") == [url])
+            let response = try await fixture.run("request", "GET", url, "--json").result()
+            #expect(response["status"] == 200)
+
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            #expect(fixture.provider.log(.token).last?.form["grant_type"] == "refresh_token")
+            #expect(fixture.provider.log(.token).last?.form.values("resource") == [url])
+
+            // The client is kept, and its registered redirect URI is used again.
+            let again = try await fixture.run("login", "--json", "--resource", url)
+            #expect(try again.result()["client_id"]?.string == id)
+            #expect(fixture.provider.count(.clientRegistration) == 1)
+            let uris = fixture.provider.log(.authorization).compactMap { $0.query["redirect_uri"] }
+            #expect(Set(uris).count == 1)
+        }
+    }
+
+    @Test func `a device signs in for a resource`() async throws {
+        try await run { fixture, url in
+            let process = try fixture.start(["device", "--json", "--resource", url])
+            try await DeviceCode(process).decide("allow")
+            #expect(try await process.outcome().result()["issuer"]?.string == fixture.issuer)
+            #expect(fixture.provider.log(.deviceAuthorization).first?.form.values("resource") == [url])
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            #expect(fixture.provider.log(.token).allSatisfy { $0.form.values("resource") == [url] })
+            #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
+        }
+    }
+
+    @Test func `a pasted address signs in for a resource`() async throws {
+        try await run { fixture, url in
+            let typing = try Typing()
+            let process = try fixture.start(
+                ["login", "--json", "--no-browser", "--resource", url], input: typing.input)
+            typing.write(try await Redirects(process).signInElsewhere() + "\n")
+            let outcome = try await process.outcome()
+            #expect(try outcome.result()["issuer"]?.string == fixture.issuer)
+            let device = try #require(outcome.errorLines.first { $0.contains("sign-in device") })
+            #expect(device.contains("--resource \(url)"))
+        }
+    }
+
+    @Test func `a client that the user names is used, without a registration`() async throws {
+        try await run { fixture, url in
+            let session = try await fixture.run("login", "--json", "--resource", url, "--client-id", "demo").result()
+            #expect(session["client_id"] == "demo" && fixture.provider.count(.clientRegistration) == 0)
+        }
+    }
+
+    @Test func `with the issuer and the client, the resource is not asked`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.login("--resource", url).result()
+            #expect(fixture.provider.count(.api) == 0 && fixture.provider.count(.resourceMetadata) == 0)
+            let process = try fixture.device("--resource", url)
+            try await DeviceCode(process).decide("allow")
+            _ = try await process.outcome().result()
+            #expect(fixture.provider.count(.api) == 0)
+        }
+    }
+
+    @Test func `the issuer must be one that the resource names`() async throws {
+        var description = ResourceDescription(scopes: ["api"])
+        description.authorizationServers = ["https://a.example", "https://b.example"]
+        try await run(description) { fixture, url in
+            let several = try await fixture.run("login", "--json", "--resource", url).wrongUsage()
+            #expect(several.contains("--issuer https://a.example, or --issuer https://b.example"))
+            for command in ["login", "device"] {
+                let other = try await fixture.run(
+                    command, "--json", "--resource", url, "--issuer", fixture.issuer)
+                try other.failure(1, "issuer_mismatch")
+            }
+            let asked = [fixture.provider.count(.api), fixture.provider.count(.resourceMetadata)]
+            #expect(asked == [3, 3] && fixture.provider.log.count == 6)
+        }
+        description.authorizationServers = nil
+        try await run(description) { fixture, url in
+            let chosen = try await fixture.run("login", "--json", "--resource", url, "--issuer", fixture.issuer)
+            #expect(try chosen.result()["issuer"]?.string == fixture.issuer)
+        }
+    }
+
+    @Test func `metadata about another resource, or none, ends the sign-in before the browser opens`() async throws {
+        try await run { fixture, url in
+            fixture.provider.fault(.editDocument { $0["resource"] = "https://other.example" }, at: .resourceMetadata)
+            try await fixture.run("login", "--json", "--resource", url).failure(1, "resource_mismatch")
+            fixture.provider.fault(.status(.notFound), at: .resourceMetadata)
+            let missing = try await fixture.run("login", "--json", "--resource", url)
+            #expect(try missing.failure(1, "invalid_response").contains("no metadata of the resource"))
+            #expect(fixture.browser.visits.isEmpty && fixture.provider.count(.clientRegistration) == 0)
+        }
+    }
+
+    @Test(arguments: [
+        ["--resource", "https://a.example", "--resource", "https://b.example"],
+        ["--resource", "https://a.example", "--client-document", "http://127.0.0.1/c"],
+        ["--client-document", "https://app.example/client.json"],
+    ])
+    func `an impossible combination is wrong usage`(arguments: [String]) async throws {
+        try await withDesk { fixture in
+            try await fixture.start(["login", "--json"] + arguments).outcome().wrongUsage()
+        }
+    }
+
+    @Test func `a client document is the client id where the provider accepts it`() async throws {
+        let document = "https://app.example/client.json"
+        try await run {
+            $0.acceptsClientDocuments = true
+            $0.clients.append(RegisteredClient(id: document, redirectURIs: [.anyLoopback]))
+        } _: { fixture, url in
+            let session = try await fixture.run(
+                "login", "--json", "--resource", url, "--client-document", document
+            ).result()
+            #expect(session["client_id"]?.string == document && fixture.provider.count(.clientRegistration) == 0)
+        }
+        try await run { fixture, url in
+            let session = try await fixture.run(
+                "login", "--json", "--resource", url, "--client-document", document
+            ).result()
+            #expect(session["client_id"]?.string != document && fixture.provider.count(.clientRegistration) == 1)
+        }
+    }
+
+    @Test func `a request names the scopes that it needs, and signing in with them satisfies the resource`()
+        async throws
+    {
+        try await run { fixture, url in
+            let login = ["login", "--json", "--resource", url, "--scope"]
+            fixture.provider.fault(.editDocument { $0["scope"] = "profile" }, at: .clientRegistration)
+            _ = try await fixture.start(login + ["profile"]).outcome().result()
+            let refused = try await fixture.run("request", "GET", url)
+            #expect(refused.status == 1, "\(refused)")
+            let hint = "The resource requires another sign-in: sign-in login … --scope 'profile api'"
+            #expect(refused.errorLines.last == hint)
+            _ = try await fixture.start(login + ["profile api"]).outcome().result()
+            // The first client was registered for fewer scopes.
+            #expect(fixture.provider.count(.clientRegistration) == 2)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a request steps up to the scopes that it needs`(areNamed: Bool) async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url, "--scope", "profile offline_access")
+                .result()
+            let scope = areNamed ? #", scope="api""# : ""
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope""# + scope]), at: .api)
+            let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
+            let response = try outcome.result()
+            #expect(response["status"] == 200 && response["body"]?["scope"] == "profile offline_access api")
+            #expect(outcome.errorLines.contains("The resource requires another sign-in."))
+            let requested = try #require(fixture.provider.log(.authorization).last?.query)
+            #expect(requested.values("resource") == [url] && requested["scope"] == "profile offline_access api")
+            #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)
+            #expect(fixture.provider.count(.clientRegistration) == 1)
+            #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
+        }
+    }
+
+    @Test func `a request does not sign in again for scopes that the session has`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
+            let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
+            #expect(try outcome.status == 1 && outcome.json()["status"] == 403)
+            #expect(fixture.provider.count(.authorization) == 1)
+        }
+    }
+
+    @Test func `a profile remembers the resource`() async throws {
+        try await run { fixture, url in
+            let first = try await fixture.run("login", "--json", "--resource", url, "--profile", "work").result()
+            let second = try await fixture.run("login", "--json", "--profile", "work").result()
+            #expect(first["client_id"] == second["client_id"] && fixture.provider.count(.api) == 2)
+            let response = try await fixture.run("request", "GET", url, "--profile", "work", "--json")
+            #expect(try response.result()["status"] == 200)
+        }
+    }
+
+    @Test func `a client gets a secret if the provider accepts no client without one`() async throws {
+        try await run { fixture, url in
+            fixture.provider.fault(
+                .editDocument { $0["token_endpoint_auth_methods_supported"] = ["client_secret_post"] },
+                at: .openIDConfiguration)
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            #expect(fixture.provider.log(.token).first?.form["client_secret"]?.isEmpty == false)
+        }
+    }
+
+    @Test func `a provider without registration is named, and a client of the user suffices`() async throws {
+        try await run {
+            $0.registration = nil
+        } _: { fixture, url in
+            let message = try await fixture.run("login", "--json", "--resource", url).failure(1, "invalid_metadata")
+            #expect(message.contains("registration_endpoint") && message.contains("--client-id"))
+            _ = try await fixture.run("login", "--json", "--resource", url, "--client-id", "demo").result()
+        }
+    }
+
+    @Test func `tokens are bound to a key if the resource requires it`() async throws {
+        try await run { fixture, url in
+            fixture.provider.fault(
+                .editDocument { $0["dpop_bound_access_tokens_required"] = true }, at: .resourceMetadata)
+            let session = try await fixture.run("login", "--json", "--resource", url).result()
+            #expect(session["token_type"] == "DPoP")
+        }
+    }
+}
