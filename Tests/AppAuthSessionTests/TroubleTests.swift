@@ -408,23 +408,4 @@ struct TroubleTests {
             #expect(world.provider.count(.token) == 2)
         }
     }
-
-    @Test func `the old refresh token is not presented while the new one is unsaved`() async throws {
-        try await World.run { world in
-            let store = TestStore()
-            let first = try await world.signIn(store: store)
-            let second = try #require(await AuthState(restoring: store, environment: world.environment))
-            await store.refuse(with: TestStore.Refusal(), after: 1)
-            #expect(await authError { try await first.freshAccessToken(forceRefresh: true) }?.code == .store)
-            #expect(await first.hasUnsavedTokens)
-            await store.refuse(with: nil)
-            let waiting = Task { try await second.freshAccessToken(forceRefresh: true) }
-            try await waitUntil { store.lockWaitingCount == 1 }
-            #expect(world.provider.count(.token) == 2)
-            let token = try await first.freshAccessToken()
-            #expect(await !first.hasUnsavedTokens)
-            #expect(try await waiting.value == token)
-            #expect(world.provider.count(.token) == 2)
-        }
-    }
 }

@@ -54,6 +54,19 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `the old refresh token is not presented while the new one is unsaved`() async throws {
+        try await withRefusedTokens { world, store, first, _, _ in
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            let waiting = Task { try await second.freshAccessToken(forceRefresh: true) }
+            try await waitUntil { store.lockWaitingCount == 1 }
+            #expect(world.provider.count(.token) == 2)
+            let token = try await first.freshAccessToken()
+            #expect(await !first.hasUnsavedTokens)
+            #expect(try await waiting.value == token)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
     @Test func `they are tried again after 1 s, 2 s, 4 s, and at last each minute`() async throws {
         try await World.run { world in
             let (store, ticks) = (TestStore(), Ticks())
