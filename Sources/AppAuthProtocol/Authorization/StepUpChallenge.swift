@@ -74,8 +74,8 @@ extension JSON {
 }
 
 extension AuthorizationRequest.Options {
-    /// Requests the sign-in that a resource demands (RFC 9470 §4). Claims that the app requests itself are kept, unless
-    /// the resource demands others for the same token.
+    /// Requests the sign-in that a resource demands (RFC 9470 §4). The claims that the app requests are
+    /// kept, except in a member (`id_token`, `userinfo` or `access_token`) that the resource's claims have too.
     ///
     /// The ID token is checked against it: its `auth_time`, and its `acr` if present.
     public mutating func meet(_ challenge: StepUpChallenge) {

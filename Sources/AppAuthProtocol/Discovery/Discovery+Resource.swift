@@ -49,8 +49,8 @@ extension Discovery {
         return provider
     }
 
-    /// Returns the resource's challenge; nil if it has none, or if its response exceeds the limits, as that of an open
-    /// stream.
+    /// Returns the resource's challenge; nil if it has none, or if the whole response cannot be received, for example
+    /// because it is a stream without an end.
     private func challenge(of url: SecureURL) async throws -> Challenge? {
         let request = TransportRequest(HTTPRequest(method: .get, url: url), limits: .challenge)
         do {

@@ -35,7 +35,7 @@ public protocol TokenStore: Sendable {
     ///   something else, or has no room. The default implementation only reads.
     func prepare() async throws
 
-    /// Waits for the lock under which a refresh token is sent, for as long as the refresh of another holder takes.
+    /// Waits for the lock under which a refresh token is sent. The store sets no limit for the wait: the caller cancels it.
     ///
     /// The lock has one holder at a time among all that share the session, in this process and in others. If a process
     /// dies, its lock is released. ``load()`` and ``update(_:)`` work even while the lock is held. The wait blocks no
@@ -74,7 +74,7 @@ public enum TokenStoreCall {
 public final class RefreshLock: Sendable {
     /// What the store needs to recognise this grant of the lock in ``TokenStoreCall/refreshLock``: for example a number
     /// that grows with each grant. If the lock can be lost, the store compares it with the latest grant when it writes.
-    /// A holder that was stopped, and wakes up after the lock has passed on, then cannot write.
+    /// Then a holder that was stopped, and wakes up after the lock has passed on, does not overwrite newer tokens.
     public let grant: (any Sendable)?
     private let holds: @Sendable () -> Bool
     private let lost: @Sendable () -> Bool

@@ -25,7 +25,11 @@ struct Device: Command {
     func validate() throws {
         if try target.decide(provider, clientID: clientID) { return }
         try provider.requireProvider()
-        if clientID == nil { throw ValidationError("Missing expected argument '--client-id <client-id>'") }
+        guard clientID == nil else { return }
+        // An earlier sign-in for the resource may have registered a client.
+        guard try !target.resource.isEmpty && RegisteredClients.isAny(at: provider.provider().issuer.string) else {
+            throw ValidationError("Missing expected argument '--client-id <client-id>'")
+        }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

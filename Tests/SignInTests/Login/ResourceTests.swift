@@ -50,9 +50,13 @@ struct ResourceTests {
 
     @Test func `a device signs in for a resource`() async throws {
         try await run { fixture, url in
-            let process = try fixture.start(["device", "--json", "--resource", url])
-            try await DeviceCode(process).decide("allow")
-            #expect(try await process.outcome().result()["issuer"]?.string == fixture.issuer)
+            // The second time, with the client that the first has registered.
+            for options in [[], ["--issuer", fixture.issuer]] {
+                let process = try fixture.start(["device", "--json", "--resource", url] + options)
+                try await DeviceCode(process).decide("allow")
+                #expect(try await process.outcome().result()["issuer"]?.string == fixture.issuer)
+            }
+            #expect(fixture.provider.count(.clientRegistration) == 1)
             #expect(fixture.provider.log(.deviceAuthorization).first?.form.values("resource") == [url])
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
             #expect(fixture.provider.log(.token).allSatisfy { $0.form.values("resource") == [url] })

@@ -1,5 +1,5 @@
 extension ClientMetadata {
-    /// Returns the client ID metadata document of an app, which the app publishes at the URL that is its client ID
+    /// Returns the client ID metadata document of an app. Its developer publishes it at the URL that is the client ID
     /// (draft-ietf-oauth-client-id-metadata-document). It takes the place of a registration at each provider with
     /// ``ProviderMetadata/supportsClientIDMetadataDocuments``.
     ///
