@@ -8,7 +8,7 @@ internal import JOSE
 /// ```swift
 /// if let challenge = response.stepUpChallenge {
 ///     signIn.options.meet(challenge)
-///     signIn.scope = challenge.scope(with: await state.record.scope)
+///     signIn.scope = challenge.scope(with: signIn.scope ?? [])
 ///     state = try await signIn.run(store: store)
 /// }
 /// ```
@@ -23,8 +23,9 @@ public struct StepUpChallenge: Sendable, Hashable {
     /// The claims that the provider should be asked for (OpenID Connect Core §5.5), a JSON object; nil if not given.
     public let claims: JSON?
 
-    /// Returns the scopes to request: those of the session, so that it loses none, and then those that are missing.
-    public func scope(with granted: [Scope]) -> [Scope] { granted.adding(scope) }
+    /// Returns the scopes to request: those that the app requests anyway, so that the session loses none, and then those
+    /// that are missing. (The granted scopes may lack `offline_access`, because some providers do not report it.)
+    public func scope(with requested: [Scope]) -> [Scope] { requested.adding(scope) }
 }
 
 extension TransportResponse {

@@ -68,12 +68,8 @@ extension AuthState {
 extension TokenRequest {
     fileprivate static func renew(_ attempt: SessionRules.Attempt) throws -> TokenRequest {
         switch attempt.credential {
-        case .refreshToken(let token):
-            // RFC 8707 §2.2: without a resource, the server may choose another one.
-            var parameters = attempt.need.parameters
-            if parameters.resources.isEmpty { parameters.resources = attempt.resources }
-            return try refresh(token, parameters)
-        case .grant(let grant): return try present(grant, attempt.need.parameters)
+        case .refreshToken(let token): try refresh(token, attempt.need.parameters)
+        case .grant(let grant): try present(grant, attempt.need.parameters)
         }
     }
 }

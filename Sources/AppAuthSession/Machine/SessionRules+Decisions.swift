@@ -139,15 +139,13 @@ extension SessionRules {
         if lock == .waiting, let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
         // Most callers that wait find new tokens in the end: they need no digest, nor the initialization of libcrypto.
         guard lock == .held else { return Decision(.waitForLock) }
-        func attempt(after earlier: PendingRefresh?) -> Attempt {
-            Attempt(
-                session: record.id, need: need, credential: credential, resources: record.resources, earlier: earlier)
+        guard case .refreshToken(let refreshToken) = credential else {
+            return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: nil)))
         }
-        guard case .refreshToken(let refreshToken) = credential else { return Decision(.send(attempt(after: nil))) }
         let fingerprint = refreshToken.fingerprint
         let earlier = record.pendingRefresh.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
         record.pendingRefresh = PendingRefresh(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
-        return Decision(.send(attempt(after: earlier)))
+        return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: earlier)))
     }
 
     private static func accept(

@@ -58,8 +58,6 @@ package enum SessionRules {
         let session: String
         package let need: TokenRequirement
         package let credential: AuthStateRecord.Credential
-        /// The resources of the session's own tokens.
-        let resources: [String]
         /// An earlier attempt with the same refresh token whose response is unknown.
         package let earlier: PendingRefresh?
 

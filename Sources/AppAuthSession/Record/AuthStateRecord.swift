@@ -12,8 +12,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     public var client: Client
     /// The granted scope; the requested one if the provider did not say (RFC 6749 §5.1).
     public private(set) var scope: [Scope]
-    /// The resources that the sign-in has requested tokens for (RFC 8707). Each refresh names them, unless a caller names
-    /// others.
+    /// The resources that the sign-in has requested tokens for (RFC 8707). A refresh does not name them by itself, because
+    /// some servers refuse that.
     public internal(set) var resources: [String] = []
     /// The current access token; nil after the session has ended. Apps get it from ``AuthState``, once it is stored.
     package private(set) var accessToken: AccessToken?

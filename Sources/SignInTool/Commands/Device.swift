@@ -23,19 +23,18 @@ struct Device: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
-        if try target.decide(provider, clientID: clientID) { return }
-        try provider.requireProvider()
-        guard clientID == nil else { return }
-        // An earlier sign-in for the resource may have registered a client.
-        guard try !target.resource.isEmpty && RegisteredClients.isAny(at: provider.provider().issuer.string) else {
-            throw ValidationError("Missing expected argument '--client-id <client-id>'")
+        if try target.decide(provider, clientID: clientID, findsClient: false) {
+            return try client.requireIssuer(provider.issuer)
         }
+        try provider.requireProvider()
+        if clientID == nil { throw ValidationError("Missing expected argument '--client-id <client-id>'") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
         let chosen = try await SignInTarget(
-            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: nil, console)
+            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: nil,
+            findsClient: false, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = target.resource

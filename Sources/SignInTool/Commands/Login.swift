@@ -46,7 +46,9 @@ struct Login: Command {
 
     func validate() throws {
         if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
-        if try target.decide(provider, clientID: clientID) { return }
+        if try target.decide(provider, clientID: clientID, findsClient: true) {
+            return try client.requireIssuer(provider.issuer)
+        }
         try provider.requireProvider()
         if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
             throw ValidationError(
@@ -58,7 +60,8 @@ struct Login: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
         let chosen = try await SignInTarget(
-            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: redirect.uris, console)
+            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: redirect.uris,
+            findsClient: true, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline)
         session.note(store, console)
@@ -71,8 +74,11 @@ struct Login: Command {
     }
 
     /// Signs in with the browser, or in the way that the user chooses while the browser is awaited.
+    ///
+    /// - Parameter former: The session that the sign-in continues; nil for a new one.
     func signIn(
-        _ chosen: SignInTarget, in store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
+        _ chosen: SignInTarget, in store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant,
+        continuing former: AuthStateRecord? = nil
     ) async throws -> (state: AuthState, userinfo: JSON?) {
         let limit = ContinuousClock.now.duration(to: deadline)
         let clientID = chosen.configuration.clientID
@@ -81,7 +87,7 @@ struct Login: Command {
         signIn.options = asked.options(over: chosen.options)
         signIn.options.resources = target.resource
         signIn.options.isPushed = par
-        signIn.redirect = try redirect.redirect(registered: chosen.registered?.registration?.metadata.redirectURIs)
+        signIn.redirect = try redirect.redirect(registered: chosen.redirectURIs)
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         signIn.browser = noBrowser ? nil : .system
         signIn.timeout = limit
@@ -100,11 +106,11 @@ struct Login: Command {
         }
         signIn.pasted = ways.lines
         let claims = LockedValue<JSON?>(nil)
-        if userinfo {
-            signIn.confirm = { state in
-                let response = try await state.userInfo().json
-                claims.withLock { $0 = response }
-            }
+        signIn.confirm = { state in
+            if let former { try await state.record.requireContinuation(of: former) }
+            guard userinfo else { return }
+            let response = try await state.userInfo().json
+            claims.withLock { $0 = response }
         }
         if replaceStore { _ = try await StateFolder.discard(store, console) }
         let state: AuthState

@@ -70,31 +70,38 @@ struct Request: Command {
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, granted: record.scope)) }
+        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, Self.scope(of: record))) }
         return status.code < 400 ? 0 : 1
     }
 
     /// Returns the command that satisfies the challenge: a refresh changes neither how the user signed in (RFC 9470) nor
     /// what the user granted (RFC 6749 §6).
-    private static func hint(_ challenge: StepUpChallenge, granted: [Scope]) -> String {
-        let options = options(challenge, granted: granted).map { $0.onOneLine.quotedForShell }
+    private static func hint(_ challenge: StepUpChallenge, _ scope: [Scope]) -> String {
+        let options = options(challenge, scope).map { $0.onOneLine.quotedForShell }
         return "The resource requires another sign-in: \((["sign-in login …"] + options).joined(separator: " "))"
     }
 
     /// Returns the options of `sign-in login` that satisfy the challenge.
-    private static func options(_ challenge: StepUpChallenge, granted: [Scope]) -> [String] {
+    private static func options(_ challenge: StepUpChallenge, _ scope: [Scope]) -> [String] {
         var words: [String] = []
         if !challenge.acrValues.isEmpty { words += ["--acr-values", challenge.acrValues.joined(separator: " ")] }
-        if let age = challenge.maxAge { words += ["--max-age", "\(age)"] }
-        if !challenge.scope.isEmpty, let scope = challenge.scope(with: granted).spaceDelimited {
+        if let age = challenge.maxAge { words += ["--max-age", "\(min(age, Int(UInt32.max)))"] }
+        if !challenge.scope.isEmpty, let scope = challenge.scope(with: scope).spaceDelimited {
             words += ["--scope", scope]
         }
         return words
     }
 
+    /// Returns the scopes to request again. Some providers do not report `offline_access` as granted.
+    private static func scope(of record: AuthStateRecord) -> [Scope] {
+        let canRefresh = record.refreshToken != nil && record.client.provider.scopes?.contains("offline_access") == true
+        return canRefresh ? record.scope.adding([.offlineAccess]) : record.scope
+    }
+
     /// Signs in again as the client of the session, and replaces the session.
     ///
-    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them.
+    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them, or if the
+    ///   resource requires something that cannot be requested.
     private func signIn(
         again record: AuthStateRecord, for challenge: StepUpChallenge, in store: any TokenStore, _ console: Console,
         until deadline: ContinuousClock.Instant
@@ -104,16 +111,16 @@ struct Request: Command {
         if isAboutScope, needed.isEmpty {
             needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
         }
-        let scope = record.scope.adding(needed)
-        if isAboutScope, scope == record.scope { return nil }
+        if isAboutScope, needed.allSatisfy(record.scope.contains) { return nil }
+        let scope = Self.scope(of: record).adding(needed)
         var words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
-        words += Self.options(challenge, granted: record.scope)
+        words += Self.options(challenge, scope)
         if let claims = challenge.claims { words += ["--param", "claims=\(claims.serialized())"] }
         words += record.resources.flatMap { ["--resource", $0] }
-        let login = try Login.parse(words)
+        guard let login = try? Login.parse(words) else { return nil }
         console.say("The resource requires another sign-in.")
         let target = SignInTarget(of: record, scope: scope, console.environment)
-        return try await login.signIn(target, in: store, console, until: deadline).state
+        return try await login.signIn(target, in: store, console, until: deadline, continuing: record).state
     }
 
     private static func field(_ line: String) -> HTTPField? {

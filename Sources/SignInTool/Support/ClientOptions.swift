@@ -50,6 +50,13 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
+    /// Throws if the options have a credential, but do not say for which issuer it is: a resource must not choose who gets
+    /// it (RFC 6749 §2.3.1).
+    func requireIssuer(_ issuer: String?) throws {
+        guard issuer == nil, secretFile != nil || keyFile != nil || assertionFile != nil else { return }
+        throw ValidationError("the client's credential is for one provider: name its --issuer")
+    }
+
     /// Whether any of the options is given.
     var isGiven: Bool {
         assertionFile != nil || secretFile != nil || keyFile != nil || method != nil || audience != nil

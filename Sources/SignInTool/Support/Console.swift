@@ -95,7 +95,7 @@ struct Console: Sendable {
     /// Writes a text. On standard error, it is above the status line.
     static func write(_ text: String, to stream: Stream) {
         status.withLock { status in
-            let isAbove = stream == .error && !status.isEmpty
+            let isAbove = stream == .error && !status.isEmpty && hasStatusLine
             put(isAbove ? clear + text + status : text, to: stream)
         }
     }
@@ -103,7 +103,8 @@ struct Console: Sendable {
     /// Replaces the status line. An empty one removes it.
     static func show(status line: String) {
         status.withLock { status in
-            if !(line + status).isEmpty { put(clear + line, to: .error) }
+            // In the background, the terminal belongs to another program.
+            if !(line + status).isEmpty, hasStatusLine { put(clear + line, to: .error) }
             status = line
         }
     }

@@ -19,10 +19,13 @@ struct ResourceOptions: ParsableArguments, Sendable {
     var document: String?
 
     /// Whether the resource says where to sign in: the options name a resource, but no client.
-    func decide(_ provider: ProviderOptions, clientID: String?) throws -> Bool {
+    ///
+    /// - Parameter findsClient: Whether the command itself uses a client that is registered at the issuer.
+    func decide(_ provider: ProviderOptions, clientID: String?, findsClient: Bool) throws -> Bool {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
         guard let issuer = provider.issuer else { return true }
-        return try clientID == nil && !RegisteredClients.isAny(at: Issuer(issuer).string)
+        guard clientID == nil else { return false }
+        return try !findsClient || !RegisteredClients.isAny(at: Issuer(issuer).string)
     }
 
     func validate() throws {

@@ -35,8 +35,9 @@ struct SignInLine {
             return self
         }
         let line = try profile.signIn.map(SignInLine.init)
+        let name = named == nil ? ["--profile", profile.name] : []
         // A new profile: the resource says where to sign in.
-        if line == nil, namesResource { return self }
+        if line == nil, namesResource { return SignInLine([command] + name + words.dropFirst()) }
         guard let line else {
             throw WrongUsage(
                 "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
@@ -47,7 +48,6 @@ struct SignInLine {
             let known = known(command)
             remembered.removeAll { !known.contains($0.name) }
         }
-        let name = named == nil ? ["--profile", profile.name] : []
         return SignInLine([command] + remembered.flatMap(\.words) + name + words.dropFirst())
     }
 

@@ -4,16 +4,18 @@ internal import AppAuth
 struct SignInTarget {
     private(set) var configuration: ClientConfiguration
     let registered: Client?
+    /// The redirect URIs that the provider knows; nil if they are not known here.
+    let redirectURIs: [String]?
     /// The options of the authorization request that the provider needs.
     let options: AuthorizationRequest.Options
     var issuer: String { configuration.issuer.string }
 
     init(
         _ provider: ProviderOptions, _ clientID: String?, _ client: ClientOptions, _ target: ResourceOptions,
-        scope: String?, dpop: Bool, redirectURIs: [String]?, _ console: Console
+        scope: String?, dpop: Bool, redirectURIs: [String]?, findsClient: Bool, _ console: Console
     ) async throws {
         var requiresDPoP = dpop
-        if try target.decide(provider, clientID: clientID) {
+        if try target.decide(provider, clientID: clientID, findsClient: findsClient) {
             let found = try await ResourceSignIn(target, issuer: provider.issuer, scope: scope, console)
             let chosen = try await found.client(
                 clientID, document: target.document, redirectURIs: redirectURIs, console)
@@ -32,13 +34,32 @@ struct SignInTarget {
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
         configuration.dpop = requiresDPoP ? .es256 : nil
+        self.redirectURIs = registered?.registration?.metadata.redirectURIs
     }
 
     /// Creates the target of another sign-in for a stored session, with these scopes.
     init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) {
         let environment = environment.speaking(to: record.client.provider) ?? environment
         (configuration, registered) = (ClientConfiguration(record.client, environment: environment), record.client)
-        options = .init()
+        let google = ProviderPreset.google
+        options = record.client.provider.issuer == google.issuer ? google.options : .init()
+        redirectURIs = record.client.registration?.metadata.redirectURIs ?? record.redirectURI.map { [$0] }
         configuration.scope = scope
+    }
+}
+
+extension AuthStateRecord {
+    /// Throws if this session must not take the place of another one: the browser has signed in another user, or there
+    /// is no refresh token any more.
+    func requireContinuation(of former: AuthStateRecord) throws {
+        func refusal(_ why: String) -> AuthError {
+            AuthError(.sessionReplaced, .store, "\(why). The stored session stays as it was", outcome: .notSent)
+        }
+        if let user = former.idToken, let found = idToken, !found.subject.isExactly(user.subject) {
+            throw refusal("the browser has signed in another user")
+        }
+        guard former.refreshToken == nil || refreshToken != nil else {
+            throw refusal("the new session would have no refresh token")
+        }
     }
 }

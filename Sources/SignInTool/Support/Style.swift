@@ -10,7 +10,7 @@ enum Style: Int {
 extension Console {
     /// Whether standard error is a terminal of which a line may change: another job of it is not in the foreground.
     static var hasStatusLine: Bool {
-        guard isTerminal(.error) else { return false }
+        guard isTerminal(.error), variable("TERM") != "dumb" else { return false }
         let foreground = tcgetpgrp(Stream.error.rawValue)
         return foreground < 0 || foreground == getpgrp()
     }

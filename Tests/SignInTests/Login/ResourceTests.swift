@@ -35,10 +35,6 @@ struct ResourceTests {
             let response = try await fixture.run("request", "GET", url, "--json").result()
             #expect(response["status"] == 200)
 
-            _ = try await fixture.run("token", "--force-refresh", "--json").result()
-            #expect(fixture.provider.log(.token).last?.form["grant_type"] == "refresh_token")
-            #expect(fixture.provider.log(.token).last?.form.values("resource") == [url])
-
             // The client is kept, and its registered redirect URI is used again.
             let again = try await fixture.run("login", "--json", "--resource", url)
             #expect(try again.result()["client_id"]?.string == id)
@@ -58,7 +54,6 @@ struct ResourceTests {
             }
             #expect(fixture.provider.count(.clientRegistration) == 1)
             #expect(fixture.provider.log(.deviceAuthorization).first?.form.values("resource") == [url])
-            _ = try await fixture.run("token", "--force-refresh", "--json").result()
             #expect(fixture.provider.log(.token).allSatisfy { $0.form.values("resource") == [url] })
             #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
         }
@@ -191,6 +186,44 @@ struct ResourceTests {
             #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)
             #expect(fixture.provider.count(.clientRegistration) == 1)
             #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
+        }
+    }
+
+    @Test func `a step-up keeps the session if the browser signs in another user`() async throws {
+        let bob = LocalProvider.User(name: "bob", password: "builder", subject: "bob")
+        try await run {
+            $0.users.append(bob)
+        } _: { fixture, url in
+            let login = fixture.loginArguments(["--resource", url, "--scope", "openid profile offline_access"])
+            _ = try await fixture.start(login).outcome().result()
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
+            let outcome = try await fixture.run(
+                "request", "GET", url, "--step-up", "--json",
+                with: ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"])
+            #expect(try outcome.failure(1, "session_replaced").contains("another user"))
+            let stored = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
+            #expect(stored?["sub"] == "248289761001" && stored?["state"] == "signed_in")
+        }
+    }
+
+    @Test(arguments: ["login", "device"])
+    func `a secret needs its issuer, which no resource chooses`(command: String) async throws {
+        try await run { fixture, url in
+            try "s3cret".write(toFile: fixture.home + "/secret", atomically: true, encoding: .utf8)
+            let options = [
+                "--resource", url, "--client-id", "demo-confidential", "--client-secret-file", fixture.home + "/secret",
+            ]
+            let message = try await fixture.start([command, "--json"] + options).outcome().wrongUsage()
+            #expect(message.contains("name its --issuer"), "\(message)")
+            #expect(fixture.provider.count(.api) == 0)
+        }
+    }
+
+    @Test func `a new profile in the variable names the session of a resource`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url, with: ["SIGN_IN_PROFILE": "notes"]).result()
+            #expect(fixture.stored.contains("notes.json") && fixture.stored.contains("notes.profile"))
         }
     }
 
