@@ -134,7 +134,11 @@ private struct ResourceUser {
 
     func run(_ arguments: [String]) async throws -> Program.Outcome {
         var program = try Program(executable: Places.program("sign-in"))
-        program.environment["BROWSER"] = try Places.program("scripted-browser").path
+        // By its name: a path in BROWSER has no spaces.
+        let browser = try Places.program("scripted-browser")
+        let folders = program.environment["PATH"] ?? "/usr/bin:/bin"
+        program.environment["BROWSER"] = browser.lastPathComponent
+        program.environment["PATH"] = browser.deletingLastPathComponent().path + ":" + folders
         return try await program.run(arguments + store)
     }
 

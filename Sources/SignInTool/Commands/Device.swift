@@ -23,7 +23,7 @@ struct Device: Command {
     var defaultTimeout: Duration { .seconds(300) }
 
     func validate() throws {
-        if try target.decide(provider, clientID: clientID, findsClient: false) {
+        if try target.decide(provider, clientID: clientID, for: .deviceCode) {
             return try client.requireIssuer(provider.issuer)
         }
         try provider.requireProvider()
@@ -34,8 +34,9 @@ struct Device: Command {
         let deadline = ContinuousClock.now + limit
         let chosen = try await SignInTarget(
             provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: nil,
-            findsClient: false, console)
+            for: .deviceCode, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = target.resource
         let state = try await signIn.run(store: store, console, until: deadline)

@@ -46,7 +46,7 @@ struct Login: Command {
 
     func validate() throws {
         if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
-        if try target.decide(provider, clientID: clientID, findsClient: true) {
+        if try target.decide(provider, clientID: clientID, for: .authorizationCode) {
             return try client.requireIssuer(provider.issuer)
         }
         try provider.requireProvider()
@@ -61,8 +61,9 @@ struct Login: Command {
         let deadline = ContinuousClock.now + limit
         let chosen = try await SignInTarget(
             provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: redirect.uris,
-            findsClient: true, console)
+            for: .authorizationCode, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
         let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline)
         session.note(store, console)
         let record = await state.record

@@ -57,6 +57,16 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return try store?.store(name) ?? StateFolder().store(name)
     }
 
+    /// Throws if the sign-in for a resource would replace a session for something else, although the options name neither.
+    func requireRoom(in store: any TokenStore, for resources: [String], clientID: String?) async throws {
+        guard !resources.isEmpty, clientID == nil, profile == nil, self.store == nil,
+            let session = try await store.load(), session.end == nil, Set(session.resources) != Set(resources)
+        else { return }
+        throw WrongUsage(
+            "the same client has a session for something else: give this one a name with --profile, or name the "
+                + "--client-id to replace that session")
+    }
+
     /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
     func note(_ store: any TokenStore, _ console: Console) {
         StateFolder.note(store, console)

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import FoundationEssentials
 
 /// The options of a sign-in whose provider and client follow from the resource (RFC 9728).
 struct ResourceOptions: ParsableArguments, Sendable {
@@ -20,12 +21,13 @@ struct ResourceOptions: ParsableArguments, Sendable {
 
     /// Whether the resource says where to sign in: the options name a resource, but no client.
     ///
-    /// - Parameter findsClient: Whether the command itself uses a client that is registered at the issuer.
-    func decide(_ provider: ProviderOptions, clientID: String?, findsClient: Bool) throws -> Bool {
+    /// - Parameter grant: The grant of the sign-in. With the authorization code, a client that is registered at the named
+    ///   issuer counts as named.
+    func decide(_ provider: ProviderOptions, clientID: String?, for grant: GrantType) throws -> Bool {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
         guard let issuer = provider.issuer else { return true }
         guard clientID == nil else { return false }
-        return try !findsClient || !RegisteredClients.isAny(at: Issuer(issuer).string)
+        return try grant != .authorizationCode || !RegisteredClients.isAny(at: Issuer(issuer).string)
     }
 
     func validate() throws {
@@ -68,14 +70,16 @@ struct ResourceSignIn {
     /// Returns the client: the one that the user names, or the document's if the provider accepts documents, or a
     /// registered one, or else a new one.
     ///
-    /// - Parameter redirectURIs: The redirect URIs that the user names; nil for any.
+    /// - Parameters:
+    ///   - redirectURIs: The redirect URIs that the user names; nil for any.
+    ///   - grant: The grant of the sign-in.
     func client(
-        _ id: String?, document: String?, redirectURIs: [String]?, _ console: Console
+        _ id: String?, document: String?, redirectURIs: [String]?, for grant: GrantType, _ console: Console
     ) async throws -> (id: String, registered: Client?) {
         let issuer = provider.issuer.string
         if let id { return (id, try RegisteredClients.find(issuer: issuer, clientID: id)) }
         if let document, provider.supportsClientIDMetadataDocuments { return (document, nil) }
-        let known = try RegisteredClients.all(at: issuer).first { suits($0, redirectURIs) }
+        let known = try RegisteredClients.all(at: issuer).first { suits($0, redirectURIs, grant) }
         if let known { return (known.id, known) }
         let client = try await register(redirectURIs, console)
         return (client.id, client)
@@ -109,11 +113,14 @@ struct ResourceSignIn {
         return try registration.client(at: provider)
     }
 
-    /// Whether a registered client may ask for these scopes and use these redirect URIs.
-    private func suits(_ client: Client, _ redirectURIs: [String]?) -> Bool {
-        guard let metadata = client.registration?.metadata else { return false }
+    /// Whether a registered client may ask for these scopes in this way, and its secret is valid.
+    private func suits(_ client: Client, _ redirectURIs: [String]?, _ grant: GrantType) -> Bool {
+        guard let registration = client.registration, registration.clientSecretExpiresAt.map({ $0 > .now }) ?? true
+        else { return false }
+        let metadata = registration.metadata
         let uris = metadata.redirectURIs ?? []
-        return scope.allSatisfy { metadata.scope?.contains($0) ?? true }
+        return (metadata.grantTypes ?? [.authorizationCode]).contains(grant)
+            && scope.allSatisfy { metadata.scope?.contains($0) ?? true }
             && (redirectURIs ?? []).allSatisfy(uris.contains)
     }
 }

@@ -12,13 +12,13 @@ struct SignInTarget {
 
     init(
         _ provider: ProviderOptions, _ clientID: String?, _ client: ClientOptions, _ target: ResourceOptions,
-        scope: String?, dpop: Bool, redirectURIs: [String]?, findsClient: Bool, _ console: Console
+        scope: String?, dpop: Bool, redirectURIs: [String]?, for grant: GrantType, _ console: Console
     ) async throws {
         var requiresDPoP = dpop
-        if try target.decide(provider, clientID: clientID, findsClient: findsClient) {
+        if try target.decide(provider, clientID: clientID, for: grant) {
             let found = try await ResourceSignIn(target, issuer: provider.issuer, scope: scope, console)
             let chosen = try await found.client(
-                clientID, document: target.document, redirectURIs: redirectURIs, console)
+                clientID, document: target.document, redirectURIs: redirectURIs, for: grant, console)
             var configuration = try client.configuration(
                 chosen.id, at: ProviderPreset(issuer: found.provider.issuer), of: chosen.registered,
                 in: console.environment)

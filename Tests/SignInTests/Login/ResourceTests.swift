@@ -220,6 +220,32 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a session for something else is not replaced unless the options name it`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run(
+                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback"
+            ).result()
+            _ = try await fixture.run("login", "--json", "--issuer", fixture.issuer).result()
+            let before = try await fixture.run("token").output
+            let refused = try await fixture.run("login", "--json", "--resource", url)
+            #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
+            #expect(try await fixture.run("token").output == before)
+            _ = try await fixture.run("login", "--json", "--resource", url, "--profile", "notes").result()
+        }
+    }
+
+    @Test func `a registered client without the device grant is not used on a device`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run(
+                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback"
+            ).result()
+            let process = try fixture.start(["device", "--json", "--resource", url])
+            try await DeviceCode(process).decide("allow")
+            _ = try await process.outcome().result()
+            #expect(fixture.provider.count(.clientRegistration) == 2)
+        }
+    }
+
     @Test func `a new profile in the variable names the session of a resource`() async throws {
         try await run { fixture, url in
             _ = try await fixture.run("login", "--json", "--resource", url, with: ["SIGN_IN_PROFILE": "notes"]).result()
