@@ -21,7 +21,7 @@ extension ClientMetadata {
         guard url.scheme == "https", url.path != "/", !segments.contains("."), !segments.contains("..") else {
             throw refusal("expected an https URL with a path and without dots as segments, found '\(url)'")
         }
-        // Draft §4.1: there is nobody with whom to share a secret. Without a method, a secret is the default.
+        // Draft §4.1: the client shares no secret with a provider. If no method is named, the default has a secret.
         guard let method = tokenEndpointAuthMethod, !method.hasPrefix("client_secret_") else {
             throw refusal("expected 'token_endpoint_auth_method' without a secret, for example none")
         }
