@@ -92,9 +92,7 @@ struct Register: Command {
         let registration = try await request.send(in: console.environment)
         // The client now exists at the provider, stored or not, usable or not: the printed document may be the only
         // copy.
-        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: keyPath) } catch let error
-            as AuthError
-        { console.note("the client is registered, but could not be stored here: \(error.message)") }
+        try await RegisteredClients.keep(registration, at: provider, keyNamed: keyPath, console)
         do { _ = try registration.client(at: provider, keyNamed: keyPath) } catch let error as AuthError {
             console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
         }

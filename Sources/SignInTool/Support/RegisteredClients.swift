@@ -19,8 +19,18 @@ struct RegisteredClients: Sendable {
     }
 
     /// Stores a client as it was registered, even if it cannot authenticate that way: the provider has created it
-    /// already.
-    func keep(_ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?) async throws {
+    /// already. For the same reason, the command goes on if the client cannot be stored.
+    static func keep(
+        _ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?, _ console: Console
+    ) async throws {
+        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: name) } catch let error
+            as AuthError
+        { console.note("the client is registered, but could not be stored here: \(error.message)") }
+    }
+
+    private func keep(_ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?)
+        async throws
+    {
         var client = Client(id: registration.clientID, provider: provider)
         client.registration = registration
         if let known = try? registration.client(at: provider, keyNamed: name) { client = known }

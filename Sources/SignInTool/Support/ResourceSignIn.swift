@@ -105,10 +105,7 @@ struct ResourceSignIn {
         metadata.scope = scopes.isEmpty ? nil : scopes
         let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata)
             .send(in: console.environment)
-        // The client now exists at the provider, so the sign-in goes on without a note of it.
-        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: nil) } catch let error
-            as AuthError
-        { console.note("the client is registered, but could not be stored here: \(error.message)") }
+        try await RegisteredClients.keep(registration, at: provider, keyNamed: nil, console)
         console.say("Registered there as \(registration.clientID).")
         return try registration.client(at: provider)
     }
