@@ -19,7 +19,7 @@ extension UInt8 {
 /// Percent-encoding (RFC 3986 §2.1).
 extension String {
     /// The text with every byte of its UTF-8 percent-encoded, in upper case, that a function does not keep.
-    package func percentEncoded(keeping isKept: (UInt8) -> Bool) -> String {
+    @inlinable package func percentEncoded(keeping isKept: (UInt8) -> Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []
         for byte in utf8 {
@@ -35,7 +35,7 @@ extension String {
 
 extension Collection<UInt8> {
     /// Whether two hexadecimal digits follow each percent sign.
-    package var escapesAreComplete: Bool {
+    @inlinable package var escapesAreComplete: Bool {
         var rest = self[...]
         while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
             rest = rest[percent...].dropFirst()
