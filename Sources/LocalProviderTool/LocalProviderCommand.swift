@@ -30,6 +30,12 @@ struct LocalProviderCommand: AsyncParsableCommand {
     @Option(help: "The address: 127.0.0.1, ::1 or localhost.")
     var host = "127.0.0.1"
 
+    @Option(help: ArgumentHelp("The certificate for https, in PEM; with --key.", valueName: "path"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("The private key of the certificate, in PEM.", valueName: "path"))
+    var key: String?
+
     @Option(help: ArgumentHelp("The issuer's path, for example /tenant.", valueName: "path"))
     var issuerPath = ""
 
@@ -92,9 +98,13 @@ struct LocalProviderCommand: AsyncParsableCommand {
         if let accessTokenLifetime, accessTokenLifetime < 1 {
             throw ValidationError("expected an access token lifetime of 1 second or more, found \(accessTokenLifetime)")
         }
+        guard (certificate == nil) == (key == nil) else {
+            throw ValidationError("expected --certificate and --key together, found one of them")
+        }
         guard vendor != nil else { return }
         let ofTheProvider = [
-            "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation, "--user": !user.isEmpty,
+            "--certificate": certificate != nil, "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation,
+            "--user": !user.isEmpty,
             "--picture": picture != nil, "--client": !client.isEmpty, "--require-par": requirePAR,
             "--require-dpop": requireDPoP, "--dpop-nonce": dpopNonce,
             "--authorization-details-type": !authorizationDetailsType.isEmpty, "--step-up": stepUp != nil,
@@ -124,6 +134,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
     private var providerConfiguration: LocalProvider.Configuration {
         var configuration = LocalProvider.Configuration.demo
+        if let certificate, let key { configuration.tls = TLSFiles(certificate: certificate, key: key) }
         configuration.issuerPath = issuerPath
         if let accessTokenLifetime { configuration.accessTokenLifetime = accessTokenLifetime }
         configuration.rotatesRefreshTokens = !noRotation

@@ -73,7 +73,8 @@ import Testing
 
     @Test(arguments: [
         ["--require-par"], ["--require-dpop"], ["--dpop-nonce"], ["--authorization-details-type", "x"],
-        ["--step-up", "x"], ["--picture", "https://example.org/alice.png"], ["--fault", "slow"],
+        ["--step-up", "x"], ["--certificate", "a", "--key", "b"], ["--picture", "https://example.org/alice.png"],
+        ["--fault", "slow"],
     ])
     func `a vendor's double takes none of them`(option: [String]) throws {
         let child = try CommandTests.Child(["--double", "moltin"] + option)

@@ -44,7 +44,32 @@ struct TLSTests {
         #expect(error.map { "\($0)".contains("/etc/hostname") } == true)
     }
 
+    @Test func `the command serves https with the certificate that it is given`() async throws {
+        try await withFiles { files in
+            let child = try CommandTests.Child(["--certificate", files.certificate, "--key", files.key])
+            let issuer = String(child.firstLine().dropLast())
+            let port = try #require(Int(issuer.dropFirst("https://127.0.0.1:".count)), "\(issuer)")
+            let url = issuer + "/.well-known/openid-configuration"
+            let response = try await get(url, at: port, files)
+            #expect(response.status == 200 && response.json?["issuer"]?.string == issuer)
+        }
+    }
+
+    @Test(arguments: ["--certificate", "--key"])
+    func `the command needs a certificate and its key`(option: String) throws {
+        let child = try CommandTests.Child([option, "/etc/hostname"])
+        #expect(child.end() == 2)
+    }
+
     private func withTLSProvider(_ test: (LocalProvider, TLSFiles) async throws -> Void) async throws {
+        try await withFiles { files in
+            var configuration = LocalProvider.Configuration.demo
+            configuration.tls = files
+            try await withLocalProvider(configuration) { try await test($0, files) }
+        }
+    }
+
+    private func withFiles(_ test: (TLSFiles) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "local-provider-tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -54,17 +79,21 @@ struct TLSTests {
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
             "/CN=provider", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", files.key, "-out", files.certificate,
         ])
-        var configuration = LocalProvider.Configuration.demo
-        configuration.tls = files
-        try await withLocalProvider(configuration) { try await test($0, files) }
+        try await test(files)
     }
 
     /// One request whose connection the server closes.
     private func get(
         _ endpoint: Endpoint, of provider: LocalProvider, _ files: TLSFiles, showing client: TLSFiles? = nil
     ) async throws -> Wire.Response {
-        let authority = "127.0.0.1:\(provider.port)"
-        let path = provider.url(endpoint).dropFirst("https://\(authority)".count)
+        try await get(provider.url(endpoint), at: provider.port, files, showing: client)
+    }
+
+    private func get(
+        _ url: String, at port: Int, _ files: TLSFiles, showing client: TLSFiles? = nil
+    ) async throws -> Wire.Response {
+        let authority = "127.0.0.1:\(port)"
+        let path = url.dropFirst("https://\(authority)".count)
         let certificate = client.map { ["-cert", $0.certificate, "-key", $0.key] } ?? []
         let bytes = try await openssl(
             ["s_client", "-quiet", "-verify_return_error", "-CAfile", files.certificate, "-connect", authority]

@@ -1,13 +1,14 @@
 internal import CLibssl
 
 /// The certificate files of an HTTPS provider, both in PEM.
-package struct TLSFiles: Sendable, Hashable {
+public struct TLSFiles: Sendable, Hashable {
     /// The path of the certificate.
-    package var certificate: String
+    public var certificate: String
     /// The path of its private key.
-    package var key: String
+    public var key: String
 
-    package init(certificate: String, key: String) { (self.certificate, self.key) = (certificate, key) }
+    /// Creates the paths of a certificate and its key.
+    public init(certificate: String, key: String) { (self.certificate, self.key) = (certificate, key) }
 }
 
 /// The TLS context of a listener: TLS 1.2 or newer. It requests a client certificate, but does not require one.

@@ -12,7 +12,7 @@ extension LocalProvider {
         public var issuerPath = ""
 
         /// The certificate files for HTTPS; nil for plain HTTP.
-        package var tls: TLSFiles?
+        public var tls: TLSFiles?
 
         /// The lifetime of an access token.
         public var accessTokenLifetime = 3600
