@@ -68,7 +68,7 @@ public struct DeviceSignIn: SignInFlow {
         observe(.provider(client.provider))
         let environment = configuration.environment
         let request = try DeviceAuthorizationRequest(
-            client: client, scope: client.provider.scope(configuration.scope) { observe(.scopesLeftOut($0)) },
+            client: client, scope: configuration.scope(at: client.provider) { observe(.scopesLeftOut($0)) },
             resources: resources, additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
         observe(.code(authorization))

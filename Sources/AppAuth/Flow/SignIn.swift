@@ -136,7 +136,7 @@ public struct SignIn: SignInFlow {
     /// tokens of a replaced session are revoked under the same condition, after this call has returned: a process
     /// that ends soon calls ``AuthState/settle(atMost:)`` first.
     ///
-    /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by the source of ``pasted``;
+    /// - Throws: ``AuthError``, of every stage up to `store`; errors thrown by ``confirm`` and by the source of ``pasted``;
     ///   `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
@@ -144,7 +144,7 @@ public struct SignIn: SignInFlow {
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
         defer { listener.close() }
-        let scope = client.provider.scope(configuration.scope) { observe(.scopesLeftOut($0)) }
+        let scope = configuration.scope(at: client.provider) { observe(.scopesLeftOut($0)) }
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: configuration.environment)

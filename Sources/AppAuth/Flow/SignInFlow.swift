@@ -28,6 +28,9 @@ extension SignInFlow {
     /// the client credentials grant, if it has ended, if ``ClientConfiguration/dpop`` is set and its tokens are not
     /// bound to a key, or if its access token has expired and it cannot be renewed.
     ///
+    /// Scopes and resources are not compared. If a new version of the app needs another scope, check the session's
+    /// ``AuthStateRecord/scope``, and call ``run(store:)`` if the scope is missing.
+    ///
     /// - Throws: The errors of ``run(store:)``.
     public func restoreOrSignIn(store: any TokenStore) async throws -> AuthState {
         if let state = try await restore(store: store) { return state }
@@ -49,7 +52,6 @@ extension SignInFlow {
 
     /// Returns the client, after checking that the provider has every endpoint that the flow needs.
     func client(requiring endpoints: [ProviderMetadata.Endpoint]) async throws -> Client {
-        let needsKeys = configuration.scope?.contains(.openID) ?? true
-        return try await configuration.client(requiring: endpoints + (needsKeys ? [.keys] : []))
+        try await configuration.client(requiring: endpoints + (configuration.requestsIDToken ? [.keys] : []))
     }
 }

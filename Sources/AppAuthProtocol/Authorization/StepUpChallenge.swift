@@ -8,7 +8,7 @@ internal import JOSE
 /// ```swift
 /// if let challenge = response.stepUpChallenge {
 ///     signIn.options.meet(challenge)
-///     signIn.scope = challenge.scope(with: signIn.scope ?? [])
+///     signIn.additionalScope = challenge.scope
 ///     state = try await signIn.run(store: store)
 /// }
 /// ```
@@ -18,14 +18,11 @@ public struct StepUpChallenge: Sendable, Hashable {
     /// The maximum age of the sign-in in seconds; nil if not given.
     public let maxAge: Int?
     /// The scopes that the request needs, which may be fewer than those of the session; empty if the resource does not
-    /// name them. Its metadata may: see ``ProtectedResource/scope``.
+    /// name them. Its metadata may: see ``ProtectedResource/scope``. Request them in addition to the app's scopes, so
+    /// that the session loses none: ``ClientConfiguration/additionalScope``.
     public let scope: [Scope]
     /// The claims that the provider should be asked for (OpenID Connect Core §5.5), a JSON object; nil if not given.
     public let claims: JSON?
-
-    /// Returns the scopes to request: those that the app requests anyway, so that the session loses none, and then those
-    /// that are missing. (The granted scopes may lack `offline_access`, because some providers do not report it.)
-    public func scope(with requested: [Scope]) -> [Scope] { requested.adding(scope) }
 }
 
 extension TransportResponse {

@@ -30,6 +30,9 @@ public struct ClientConfiguration: Sendable {
     /// The scopes that a sign-in requests. If nil, `openid`, `profile` and `offline_access`, as far as the provider
     /// lists them (``ProviderMetadata/scopes``).
     public var scope: [Scope]?
+    /// Scopes that a sign-in requests in addition to ``scope``, for example those that a resource requires
+    /// (``StepUpChallenge/scope``).
+    public var additionalScope: [Scope] = []
     /// The HTTP transport, clock and logger.
     public var environment: Environment { didSet { discovery = Discovery(environment: environment) } }
     /// Caches the metadata for later uses of this value and its copies.
@@ -73,6 +76,23 @@ public struct ClientConfiguration: Sendable {
         }
         return try client(at: found)
     }
+
+    /// Returns the scopes to request: the app's, or by default those of `openid`, `profile` and `offline_access` that
+    /// the provider lists; then the additional ones. For an unknown scope, some providers show an error page of their
+    /// own.
+    ///
+    /// OpenID Connect Discovery §3: every server supports `openid`, and one without a list may support any scope.
+    package func scope(at provider: ProviderMetadata, leavingOut tell: ([Scope]) -> Void) -> [Scope] {
+        if let scope { return scope.adding(additionalScope) }
+        let isListed = { (value: Scope) in value == .openID || provider.scopes?.contains(value.rawValue) ?? true }
+        let standard: [Scope] = [.openID, .profile, .offlineAccess]
+        let leftOut = standard.filter { !isListed($0) }
+        if !leftOut.isEmpty { tell(leftOut) }
+        return standard.filter(isListed).adding(additionalScope)
+    }
+
+    /// Whether a sign-in requests an ID token.
+    package var requestsIDToken: Bool { (scope ?? [.openID]).adding(additionalScope).contains(.openID) }
 
     private func fetched() async throws -> ProviderMetadata {
         try await discovery.metadata(for: issuer, policy: idTokenRules.issuer)

@@ -1,7 +1,7 @@
 /// A provider's metadata (OpenID Connect Discovery §3, RFC 8414 §2): its issuer, its endpoints and what it supports.
 ///
 /// It comes from ``Discovery``, which has checked that the document names the requested issuer. For a server without
-/// discovery, create it by hand:
+/// discovery, create it by hand, and set it as ``ClientConfiguration/provider``. ID tokens need the endpoint `.keys` too:
 ///
 /// ```swift
 /// let provider = try ProviderMetadata(
@@ -197,19 +197,6 @@ extension ProviderMetadata {
 
     /// The supported scopes; nil if not listed.
     public var scopes: [String]? { list("scopes_supported") }
-
-    /// Returns the scopes to request: the app's, or by default those of `openid`, `profile` and `offline_access` that
-    /// the provider lists. For an unknown scope, some providers show an error page of their own.
-    ///
-    /// OpenID Connect Discovery §3: every server supports `openid`, and one without a list may support any scope.
-    package func scope(_ named: [Scope]?, leavingOut tell: ([Scope]) -> Void) -> [Scope] {
-        if let named { return named }
-        let isListed = { (value: Scope) in value == .openID || scopes?.contains(value.rawValue) ?? true }
-        let standard: [Scope] = [.openID, .profile, .offlineAccess]
-        let leftOut = standard.filter { !isListed($0) }
-        if !leftOut.isEmpty { tell(leftOut) }
-        return standard.filter(isListed)
-    }
 
     /// Whether every authorization response has an `iss` (RFC 9207 §3).
     public var authorizationResponseIssParameterSupported: Bool {

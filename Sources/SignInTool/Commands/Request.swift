@@ -86,7 +86,7 @@ struct Request: Command {
         var words: [String] = []
         if !challenge.acrValues.isEmpty { words += ["--acr-values", challenge.acrValues.joined(separator: " ")] }
         if let age = challenge.maxAge { words += ["--max-age", "\(min(age, Int(UInt32.max)))"] }
-        if !challenge.scope.isEmpty, let scope = challenge.scope(with: scope).spaceDelimited {
+        if !challenge.scope.isEmpty, let scope = scope.adding(challenge.scope).spaceDelimited {
             words += ["--scope", scope]
         }
         return words

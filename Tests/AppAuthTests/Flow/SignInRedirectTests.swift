@@ -57,6 +57,19 @@ struct SignInRedirectTests {
         }
     }
 
+    @Test(
+        arguments: [(nil, "openid profile offline_access api"), (["api", .openID], "api openid")]
+            as [([Scope]?, String)])
+    func `additional scopes are requested after the app's, or after the default ones`(
+        scope: [Scope]?, requested: String
+    ) async throws {
+        try await World.run { world in
+            let visit = try await visit(world) { ($0.scope, $0.additionalScope) = (scope, ["api"]) }
+            #expect(visit.error == nil)
+            #expect(world.provider.log(.authorization).first?.query["scope"] == requested)
+        }
+    }
+
     @Test func `without a word the library's page names the app`() async throws {
         try await World.run { world in
             let visit = try await visit(world) { _ in }
