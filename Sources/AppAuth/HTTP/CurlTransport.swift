@@ -65,7 +65,8 @@ public final class CurlTransport: HTTPTransport {
     }
 
     /// How a proxy authenticates the user. Name and password are those in the URL of the proxy. The environment's proxies
-    /// use it too. For http, it is always ``basic``: the others repeat the request, which only https hides from them.
+    /// use it too. Requests to http URLs always use ``basic``: the other methods send a request more than once, and the proxy
+    /// could read and repeat it.
     public enum ProxyAuthentication: Sendable, Hashable {
         /// The password in clear text (RFC 7617).
         case basic

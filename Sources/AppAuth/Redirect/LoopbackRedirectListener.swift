@@ -6,7 +6,8 @@ internal import JOSE
 ///
 /// ```swift
 /// let listener = try LoopbackRedirectListener()
-/// let request = try AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
+/// let request = try await AuthorizationRequest(client: client, redirectURI: listener.redirectURI)
+///     .prepared(in: environment)
 /// try await Browser.system.open(listener.oneTimeURL(redirectingTo: request.url))
 /// let response = try await listener.response(to: request)
 /// await listener.finish(with: .signedIn(appName: "My App"))

@@ -17,8 +17,8 @@ internal import Glibc
 ///
 /// Prefer ``LoopbackRedirectListener`` if the provider permits it, as RFC 8252 recommends (§7.3, appendix B.5):
 /// - Any program can register the same scheme without consent, and may then get the redirect. PKCE makes the code
-///   useless to it, but the sign-in fails (§8.1). A scheme that is the app's domain in reverse, which §8.4 has
-///   providers insist on, prevents accidents but not attacks.
+///   useless to it, but the sign-in fails (§8.1). A scheme that is the app's domain in reverse, which
+///   §8.4 tells providers to require, prevents accidents but not attacks.
 /// - The URL, with code and state, is briefly in an argument list, which every user of the machine can read.
 /// - The browser may ask the user before it passes the URL on. Its page does not change, since the app cannot show one.
 /// - It requires a desktop that knows the handlers of schemes, while loopback requires only a browser. In Flatpak and

@@ -9,8 +9,8 @@ extension Environment {
     /// If it throws, the request is not sent, and a session stays as it is. The request's error is an ``AuthError`` whose
     /// ``AuthError/outcome`` is `notSent`, with ``AuthError/Code/invalidConfiguration``,
     /// ``AuthError/Code/invalidMetadata``, ``AuthError/Code/transport`` or ``AuthError/Code/timeout`` if that was
-    /// thrown, and otherwise ``AuthError/Code/unavailable``. It is temporary if the thrown error is, or is no
-    /// ``AuthError``.
+    /// thrown, and otherwise ``AuthError/Code/unavailable``. It is temporary if a temporary ``AuthError`` or an error of
+    /// another type was thrown.
     public var clientAssertion: @Sendable (_ name: String) async throws -> Secret {
         get { self[ClientAssertionSource.self].find }
         set { self[ClientAssertionSource.self].find = newValue }

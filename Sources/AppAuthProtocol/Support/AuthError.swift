@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// An error of this library. Only `CancellationError` is passed through unchanged.
+/// An error of this library. `CancellationError`, and the errors of some closures of the app, are passed through unchanged.
 ///
 /// ```swift
 /// do { token = try await state.freshAccessToken() }
@@ -35,8 +35,8 @@ public struct AuthError: Error, Sendable, Hashable {
         set { wait = Self.allowed(newValue) }
     }
     private var wait: Int?
-    /// The time before which no refresh is sent, except with `forceRefresh`. Until then, calls return the current token while
-    /// it is valid (not with `minimumValidity`), and otherwise throw the error.
+    /// The time before which no refresh is sent, except with `forceRefresh`. Until then, a call returns the current token
+    /// if it is valid (for as long as `minimumValidity`, if given), and otherwise throws the error.
     public var nextAttempt: Date?
     /// Why the store failed, if the code is ``Code/store`` and the app can do something about it.
     public var storeProblem: StoreProblem?

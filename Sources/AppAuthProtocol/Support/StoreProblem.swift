@@ -23,9 +23,9 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     /// The location of a stored session is missing at the moment, for example a home folder that is not mounted, or a
     /// keyring service without an open keyring. The session is not over.
     public static let unavailable = StoreProblem(rawValue: "unavailable")
-    /// The stored content cannot be used as a session: it is damaged, something else, another user's, or written by a
-    /// later version of this library. It is left unchanged. `discard()` of the library's stores moves it aside, so that
-    /// a new session can be stored.
+    /// The stored content cannot be used as a session: it is damaged, something else, another user's, or in another
+    /// format version. It is left unchanged. `discard()` of the library's stores moves it aside, so that a new session can
+    /// be stored.
     public static let damaged = StoreProblem(rawValue: "damaged")
     /// The session is encrypted with a key that the store was not given, for example another passphrase. Or the store has
     /// keys, and the session is not encrypted. It is left unchanged.

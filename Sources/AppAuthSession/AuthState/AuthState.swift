@@ -45,11 +45,11 @@ public actor AuthState {
     /// - Parameters:
     ///   - store: The store that has the session.
     ///   - client: The current client, if its secret or its authentication method has changed since the sign-in; nil
-    ///     for the client that was stored.
+    ///     for the client that was stored, which is not compared with anything.
     ///   - environment: HTTP, clock and log.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, or if
     ///   the session is being moved, and ``AuthError/Code/invalidConfiguration`` if the session belongs to another
-    ///   client or another issuer.
+    ///   client or another issuer than `client`.
     public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
         guard var record = try await store.convertingErrors({ try await store.load() }) else { return nil }
         try record.refuseToMove(at: store.location)

@@ -5,9 +5,12 @@ public enum SessionChange: Sendable {
     /// There are new tokens, from this process or from the store. The refresh token is stored. The rest is, too, unless
     /// ``storeFailed(_:)`` came before: it can be fetched again.
     case renewed(AuthStateRecord)
-    /// The session is over: the user has to sign in again.
+    /// This ``AuthState`` has no more tokens: the session has ended, was removed from the store, or was replaced by
+    /// another sign-in. Restore the session from the store. If there is none, or if it has ended, the user has to sign in
+    /// again.
     case ended(AuthStateRecord.End)
-    /// A refresh failed for a reason that may go away; ``AuthError/nextAttempt`` says when the next one is made.
+    /// A refresh failed for a reason that may go away. ``AuthError/nextAttempt`` is the earliest time at which a call
+    /// sends the next one.
     case refreshFailed(AuthError)
     /// The store has rejected new tokens or another change. The change is kept in memory, and the next call tries to
     /// store it again. If it has a new refresh token, no caller gets the access token that came with it before.

@@ -10,7 +10,7 @@ do {
 
     let claims = try await state.userInfo()
     print("The provider knows you as", claims.subject ?? "an unknown user")
-} catch let error as AuthError where error.code == .signInRequired {
+} catch let error as AuthError where error.needsSignIn {
     print("You have been signed out. Start the program again to sign in.")
 } catch let error as AuthError where error.isTemporary {
     print("Not now: \(error.message). Try again later; a stored session is unchanged.")
