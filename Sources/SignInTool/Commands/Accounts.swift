@@ -15,7 +15,7 @@ struct Accounts: Command {
         let entries = try await StateFolder.entries(stores.map { ($0.store.within(limit), $0.profile) })
         let accounts = stores.map { store, profile in
             let entry = entries.first { $0.store.location == store.location }
-            return Self.account(profile, entry, store.location, isInUse: profile == inUse)
+            return Self.account(profile, entry, store.shownLocation, isInUse: profile == inUse)
         }
         try console.succeed(["accounts": .array(accounts.map(\.json))], text: Self.text(accounts))
         return 0

@@ -33,7 +33,7 @@ struct Status: Command {
         var table = Table(header: ["PROFILE", "USER", "ISSUER", "CLIENT", "STATE", "TOKEN EXPIRES", "STORE"])
         var unreadable: [(location: String, error: AuthError)] = []
         for entry in try await stored(limit) {
-            let location = entry.store.location
+            let location = entry.store.shownLocation
             switch entry.record {
             case .success(let record):
                 guard (issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,

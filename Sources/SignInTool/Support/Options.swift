@@ -53,6 +53,8 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
     func store(issuer: String, clientID: String) throws -> any TokenStore {
         let issuer = try Issuer(issuer)
+        // Before the user signs in.
+        if case .encrypted? = store { try StorePassphrase.require() }
         let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
         return try store?.store(name) ?? StateFolder().store(name)
     }
@@ -150,8 +152,6 @@ enum StoreChoice: Sendable {
     }
 
     /// Returns the store for a session with this name.
-    ///
-    /// - Throws: ``AuthError`` if an encrypted file has no passphrase.
     func store(_ name: SessionName) throws -> any TokenStore {
         switch self {
         case .file(let path): FileTokenStore(path: path)
@@ -159,6 +159,14 @@ enum StoreChoice: Sendable {
         case .keyring: name.keyring
         case .memory: MemoryTokenStore()
         }
+    }
+}
+
+extension TokenStore {
+    /// The location for the user. For a file, it is the argument of `--store`.
+    var shownLocation: String {
+        guard let file = self as? FileTokenStore, file.isEncrypted else { return location }
+        return StoreChoice.encrypted(file.path).argument
     }
 }
 
