@@ -102,7 +102,7 @@ struct Login: Command {
             countdown.stop()
         }
         signIn.observe = { event in
-            if case .authorization = event { countdown.start() }
+            if case .authorization = event { countdown.start(console) }
             if case .redirected = event { countdown.stop() }
             show(event, ways, waiting, console)
         }

@@ -80,7 +80,7 @@ struct Console: Sendable {
 
     /// Prints a line on standard error, with the program's name.
     func note(_ line: String) {
-        Self.write(Self.styled("sign-in:", .red, on: .error) + " \(line.onOneLine)\n", to: .error)
+        Self.write(styled("sign-in:", .red) + " \(line.onOneLine)\n", to: .error)
     }
 
     /// Prints a line for the user on standard error, since standard output is for the result.
