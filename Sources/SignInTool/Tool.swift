@@ -73,7 +73,7 @@ struct Tool: ParsableCommand {
     private static func run(
         _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
     ) async -> Int32 {
-        let limit = command.common.timeout?.duration ?? command.defaultTimeout
+        let limit = command.common.general.timeout?.duration ?? command.defaultTimeout
         let console = Console(options: command.common, arguments: arguments, input: input, limit: limit)
         do {
             return try await interrupts.run {

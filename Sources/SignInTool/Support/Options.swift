@@ -1,10 +1,15 @@
 public import AppAuth
 public import ArgumentParser
 
-/// The options of every command. Values may begin with a dash.
+/// The options of every command but the credential helpers. Values may begin with a dash.
 struct CommonOptions: ParsableArguments, Sendable {
     @Flag(help: "Print one JSON object on standard output and nothing else.")
     var json = false
+    @OptionGroup var general: GeneralOptions
+}
+
+/// The options of every command.
+struct GeneralOptions: ParsableArguments, Sendable {
     @Flag(help: "Log each step to standard error, without secrets.")
     var verbose = false
     @Option(

@@ -136,6 +136,19 @@ struct WrongUsageTests {
         }
     }
 
+    @Test func `help lists only what the command accepts, and says what it does there`() async throws {
+        try await withDesk { fixture in
+            let host = ["--host", "git.example.org", "get"]
+            for helper in [["git"] + host, ["kubectl"], ["docker"] + host] {
+                let help = try await fixture.run("helper", helper[0], "--help").output
+                #expect(help.contains("--timeout") && !help.contains("--json"), "\(help)")
+                try await fixture.start(["helper"] + helper + ["--json"]).outcome().wrongUsage()
+            }
+            let status = try await fixture.run("status", "--help").output
+            #expect(!status.contains("SIGN_IN_PROFILE") && !status.contains("required"), "\(status)")
+        }
+    }
+
     @Test func `the help groups the commands, with password last, and --version prints a version`() async throws {
         try await withDesk { fixture in
             let help = try await fixture.run("--help").outputLines
