@@ -17,7 +17,7 @@ struct Status: Command {
     @Option(
         parsing: .unconditional,
         help: "List what is stored there: file:PATH, encrypted:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
     @OptionGroup var common: CommonOptions
 

@@ -16,7 +16,7 @@ struct GitHelper: CredentialHelper {
     @OptionGroup var server: ServerOptions
     @OptionGroup var session: SessionOptions
     @OptionGroup var general: GeneralOptions
-    @Argument(help: "get, store or erase. Git adds it.")
+    @Argument(help: "get, store or erase. Git adds it.", completion: .list(["get", "store", "erase"]))
     var operation: String
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

@@ -5,6 +5,7 @@ internal import ArgumentParser
 struct Helper: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "helper", abstract: "Gives a valid token to git, kubectl or Docker, as a credential helper.",
+        discussion: "Example: sign-in helper git --host git.example.org --profile work get",
         subcommands: [GitHelper.self, KubectlHelper.self, DockerHelper.self])
 }
 

@@ -17,7 +17,8 @@ struct GeneralOptions: ParsableArguments, Sendable {
         help: "The time limit in seconds; a refresh that was sent is finished first.")
     var timeout: Seconds?
     @Option(
-        name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.")
+        name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.",
+        completion: .file())
     var caFile: String?
 }
 
@@ -33,7 +34,7 @@ struct SessionOptions: ParsableArguments, Sendable {
     var clientID: String?
     @Option(
         parsing: .unconditional, help: "Where the session is stored: file:PATH, encrypted:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
     func validate() throws {
@@ -52,7 +53,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     var profile: Profile?
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
@@ -133,6 +134,9 @@ enum StoreChoice: Sendable {
     case encrypted(String)
     case keyring
     case memory
+
+    /// Without `file:` and `encrypted:`, after which shells would add a space.
+    static var completion: CompletionKind { .list(["keyring", "memory"]) }
 
     init(_ argument: String) throws {
         switch argument {
