@@ -5,6 +5,23 @@ internal import ArgumentParser
 struct Tool: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-in", abstract: "Signs in at an OpenID provider and stays signed in.",
+        discussion: """
+            Example: sign-in login --issuer https://accounts.example.org --client-id my-app
+
+            Environment:
+              SIGN_IN_PROFILE          The profile, if the command names no session.
+              SIGN_IN_PASSPHRASE_FILE  A file with the passphrase of encrypted stores.
+              XDG_STATE_HOME           Where the folder sign-in is, with the sessions.
+              BROWSER                  Commands of browsers, separated by colons.
+              CURL_CA_BUNDLE           A file with root certificates. Also SSL_CERT_FILE.
+              SSL_CERT_DIR             A folder with root certificates.
+              NO_COLOR                 No colours and bold text on terminals.
+
+            Files:
+              ~/.local/state/sign-in   Sessions, profiles and registered clients.
+
+            Exit status: 0 for success, 1 for a failure, 2 for wrong usage, 130 after Ctrl-C.
+            """,
         version: "0.1.0", subcommands: [DeliveredRedirect.self],
         groupedSubcommands: [
             CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
@@ -73,7 +90,7 @@ struct Tool: ParsableCommand {
     private static func run(
         _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
     ) async -> Int32 {
-        let limit = command.common.timeout?.duration ?? command.defaultTimeout
+        let limit = command.common.general.timeout?.duration ?? command.defaultTimeout
         let console = Console(options: command.common, arguments: arguments, input: input, limit: limit)
         do {
             return try await interrupts.run {
@@ -95,14 +112,20 @@ struct Tool: ParsableCommand {
 
     /// Prints the help if it was requested, or a usage error in one line.
     private static func refuse(_ error: any Error, _ arguments: [String]) -> Int32 {
+        // In bash, the path after `file:` is a word of its own, for which the parser's script has no completion.
         let text = fullMessage(for: error)
+            .replacing("complete -o filenames -F", with: "complete -o filenames -o default -F")
+        let console = Console(json: arguments.contains("--json"))
         guard exitCode(for: error) != .success else {
-            Console.write(text + "\n", to: .output)
+            do { try console.print(Array((text + "\n").utf8)) } catch {
+                console.fail(code: "output", (error as? AuthError)?.message ?? "\(error)")
+                return 1
+            }
             return 0
         }
         let line = text.split(separator: "\n").first.map(String.init) ?? "wrong usage"
         let message = line.hasPrefix("Error: ") ? String(line.dropFirst("Error: ".count)) : line
-        Console(json: arguments.contains("--json")).fail(code: "usage", unknown(arguments, message) ?? message)
+        console.fail(code: "usage", unknown(arguments, message) ?? message)
         return 2
     }
 

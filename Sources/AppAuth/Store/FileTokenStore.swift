@@ -60,6 +60,9 @@ public struct FileTokenStore: TokenStore {
     /// `file:` and the path.
     public var location: String { "file:\(path)" }
 
+    /// Whether the store encrypts the session.
+    package var isEncrypted: Bool { !encryptionKeys.isEmpty }
+
     /// Reads the session, or returns nil if there is no file.
     ///
     /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if a session was stored here and the lock is missing
@@ -105,7 +108,8 @@ public struct FileTokenStore: TokenStore {
         }
     }
 
-    /// Sets aside a file that is not a usable session (``StoreProblem/damaged``), so that a new one can be stored.
+    /// Sets aside a file that is not a usable session (``StoreProblem/damaged``), or that is encrypted with another key
+    /// (``StoreProblem/encryption``), so that a new one can be stored.
     ///
     /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. For a symbolic
     /// link, the link is renamed. A readable session stays, and is not an error.

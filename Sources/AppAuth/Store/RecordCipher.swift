@@ -47,10 +47,18 @@ package struct RecordCipher: Sendable {
             return record
         }
         var key: [UInt8]?
-        for candidate in keys where key == nil { key = try candidate.bytes(for: id) }
+        do {
+            for candidate in keys where key == nil { key = try candidate.bytes(for: id) }
+        } catch var error as AuthError {
+            (error.message, error.storeProblem) = ("\(location) is encrypted: \(error.message)", .encryption)
+            throw error
+        }
         guard let key else {
-            throw AuthError.encryption(
-                location, "is encrypted with the key '\(id.shortened(to: 100))', which is not among the keys given")
+            let what =
+                PassphraseKeys.areOwn(id)
+                ? "a passphrase that was not given"
+                : "the key '\(id.shortened(to: 100))', which is not among the keys given"
+            throw AuthError.encryption(location, "is encrypted with \(what)")
         }
         guard bytes.count >= 28,
             let plaintext = ContentEncryption.a256GCM.open(

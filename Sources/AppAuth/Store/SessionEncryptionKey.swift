@@ -8,6 +8,7 @@ public struct SessionEncryptionKey: Sendable {
     private enum Source {
         case bytes(id: String, [UInt8])
         case passphrase(PassphraseKeys)
+        case missing(AuthError)
     }
 
     private let source: Source
@@ -68,13 +69,17 @@ public struct SessionEncryptionKey: Sendable {
         try self.init(id: name, bytes: bytes)
     }
 
+    /// Creates a key that the user has not given. It neither encrypts nor decrypts, but throws this error.
+    package init(missing error: AuthError) { source = .missing(error) }
+
     /// Returns the key with this name, or nil if this is another one.
     ///
-    /// - Throws: ``JOSEError`` if the key cannot be derived.
+    /// - Throws: ``JOSEError`` if the key cannot be derived; the error of a missing key.
     func bytes(for id: String) throws -> [UInt8]? {
         switch source {
         case .bytes(let own, let bytes): own == id ? bytes : nil
         case .passphrase(let keys): try keys.bytes(for: id)
+        case .missing(let error): throw error
         }
     }
 
@@ -83,13 +88,14 @@ public struct SessionEncryptionKey: Sendable {
         switch source {
         case .bytes(let id, let bytes): (id, bytes)
         case .passphrase(let keys): try keys.forWriting()
+        case .missing(let error): throw error
         }
     }
 }
 
 /// The keys that were derived from a passphrase, one for each salt. The name of a key is `scrypt:SALT:CHECK`.
-private final class PassphraseKeys: Sendable {
-    private typealias Key = (id: String, bytes: [UInt8])
+final class PassphraseKeys: Sendable {
+    typealias Key = (id: String, bytes: [UInt8])
 
     private static let prefix = "scrypt:"
     private let passphrase: Secret

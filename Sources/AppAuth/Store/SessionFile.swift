@@ -57,14 +57,15 @@ struct SessionFile: Sendable {
         return result
     }
 
-    /// Renames the file if it is not a session, and what a dead process left next to it. The caller must hold the lock.
+    /// Renames the file if it is not a session that can be read, and what a dead process left next to it. The caller must
+    /// hold the lock.
     ///
     /// - Returns: The new path, or nil if there is no file or it is a readable session.
     func discard(_ commitment: Commitment) throws -> String? {
         do {
             _ = try read()
             return nil
-        } catch let error as AuthError where error.storeProblem == .damaged {}
+        } catch let error as AuthError where [.damaged, .encryption].contains(error.storeProblem) {}
         try commitment.make()
         let aside = try AsideFile.move(path, location: location)
         if isRoom { unlink(new) } else { _ = try AsideFile.move(new, location: location) }

@@ -133,7 +133,7 @@ public final class Discovery: Sendable {
         guard found.isExactly(name.expected) else {
             let remedy =
                 found.contains(IssuerPolicy.placeholder)
-                ? "It has many tenants: name one in the issuer, or accept several with IDTokenRules.issuer"
+                ? "It has many tenants: use this issuer with the ID of one tenant in place of \(IssuerPolicy.placeholder)"
                 : "If you trust it, use exactly that issuer (check the trailing slash)"
             throw AuthError(
                 .issuerMismatch, .discovery,

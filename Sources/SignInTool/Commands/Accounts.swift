@@ -15,26 +15,28 @@ struct Accounts: Command {
         let entries = try await StateFolder.entries(stores.map { ($0.store.within(limit), $0.profile) })
         let accounts = stores.map { store, profile in
             let entry = entries.first { $0.store.location == store.location }
-            return Self.account(profile, entry, store.location, isInUse: profile == inUse)
+            return Self.account(profile, entry, store.shownLocation, isInUse: profile == inUse)
         }
-        try console.succeed(["accounts": .array(accounts)], text: Self.text(accounts))
+        try console.succeed(["accounts": .array(accounts.map(\.json))], text: Self.text(accounts))
         return 0
     }
 
     private static func account(
         _ profile: Profile?, _ entry: StateFolder.Entry?, _ location: String, isInUse: Bool
-    ) -> JSON {
+    ) -> (json: JSON, state: String) {
         let record = try? entry?.record.get()
         let line = (try? profile?.signIn).map(SignInLine.init)
         let name = entry?.name
         func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
-        return [
+        let state = entry.map(Self.state) ?? "signed_out"
+        let json: JSON = [
             "profile": text(profile?.name), "in_use": .bool(profile != nil && isInUse),
             "user": text(record?.idToken?.claims.shortName), "sub": text(record?.idToken?.subject),
             "issuer": text(name?.issuer ?? line?.value(of: "--issuer")),
             "client_id": text(name?.clientID ?? line?.value(of: "--client-id")), "store": .string(location),
-            "state": .string(entry.map(Self.state) ?? "signed_out"),
+            "state": .string(state),
         ]
+        return (json, record?.stateDescription ?? state.replacing("_", with: " "))
     }
 
     private static func state(_ entry: StateFolder.Entry) -> String {
@@ -42,12 +44,13 @@ struct Accounts: Command {
         return record.end == nil ? "signed_in" : "ended"
     }
 
-    private static func text(_ accounts: [JSON]) -> String {
+    private static func text(_ accounts: [(json: JSON, state: String)]) -> String {
         guard !accounts.isEmpty else { return "There are no accounts. Sign in with: sign-in login --profile NAME …" }
         var table = Table(header: ["", "PROFILE", "USER", "ISSUER", "STATE", "STORE"])
-        for account in accounts {
-            let cells = ["profile", "user", "issuer", "state", "store"].map { account[$0]?.string ?? "–" }
-            table.rows.append([account["in_use"] == true ? "*" : " "] + cells)
+        for (account, state) in accounts {
+            func text(_ name: String) -> String { account[name]?.string ?? "–" }
+            let mark = account["in_use"] == true ? "*" : " "
+            table.rows.append([mark, text("profile"), text("user"), text("issuer"), state, text("store")])
         }
         return table.text
     }

@@ -17,7 +17,7 @@ struct Exchange: Command {
     @OptionGroup var session: SessionOptions
     @Option(
         name: .customLong("subject-token-file"), parsing: .unconditional,
-        help: "A file with the token. (default: the token of the session)")
+        help: "A file with the token. (default: the token of the session)", completion: .file())
     var subjectFile: String?
     @Option(
         name: .customLong("subject-token-type"), parsing: .unconditional,
@@ -25,7 +25,7 @@ struct Exchange: Command {
     var subjectType: TokenTypeName?
     @Option(
         name: .customLong("actor-token-file"), parsing: .unconditional,
-        help: "A file with a token of the party that acts for the subject.")
+        help: "A file with a token of the party that acts for the subject.", completion: .file())
     var actorFile: String?
     @Option(name: .customLong("actor-token-type"), parsing: .unconditional, help: "The type of the actor token.")
     var actorType: TokenTypeName?

@@ -28,7 +28,8 @@ struct Login: Command {
     var noBrowser = false
     @OptionGroup var session: NewSessionOptions
     @Flag(
-        name: .customLong("replace-store"), help: "If the stored session is damaged, set it aside under a new name.")
+        name: .customLong("replace-store"),
+        help: "If the stored session is damaged or cannot be decrypted, set it aside under a new name.")
     var replaceStore = false
     @Flag(help: "Push the request to the provider; the browser carries only a reference to it (RFC 9126).")
     var par = false
@@ -101,7 +102,7 @@ struct Login: Command {
             countdown.stop()
         }
         signIn.observe = { event in
-            if case .authorization = event { countdown.start() }
+            if case .authorization = event { countdown.start(console) }
             if case .redirected = event { countdown.stop() }
             show(event, ways, waiting, console)
         }

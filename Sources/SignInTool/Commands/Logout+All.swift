@@ -17,7 +17,7 @@ extension Logout {
                 // The session of a damaged profile may be elsewhere.
                 _ = try profile?.signIn
                 if forget { try profile?.forget() }
-            } catch let error as AuthError { failures.append((store.location, error)) }
+            } catch let error as AuthError { failures.append((store.shownLocation, error)) }
         }
         if endsBrowserSession {
             for index in ended.indices {

@@ -16,7 +16,7 @@ struct Logout: Command {
     var local = false
     @Flag(name: .customLong("no-browser"), help: "Show a URL that ends the session instead of starting a browser.")
     var noBrowser = false
-    @Flag(help: "If the stored session is damaged, set it aside under a new name.")
+    @Flag(help: "If the stored session is damaged or cannot be decrypted, set it aside under a new name.")
     var discard = false
     @Flag(help: "Sign out of all stored sessions, one after another.")
     var all = false
@@ -82,7 +82,7 @@ struct Logout: Command {
             let discarded = discard ? try await StateFolder.discard(store, console) : nil
             return (try await self.state(in: store, console.environment), discarded)
         }
-        var signedOut = SignedOut(location: store.location, record: await state?.record, discarded: discarded)
+        var signedOut = SignedOut(location: store.shownLocation, record: await state?.record, discarded: discarded)
         if let state, let record = signedOut.record {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             let note = WaitingNote(within: rest)

@@ -20,7 +20,8 @@ struct Password: Command {
     @Option(parsing: .unconditional, help: "The user name.")
     var username: String
     @Option(
-        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user's password.")
+        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user's password.",
+        completion: .file())
     var passwordFile: String
     @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = "openid profile offline_access"

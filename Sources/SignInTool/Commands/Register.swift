@@ -34,11 +34,11 @@ struct Register: Command {
     var name: String?
     @Option(
         name: .customLong("initial-access-token-file"), parsing: .unconditional,
-        help: "A file with the initial access token.")
+        help: "A file with the initial access token.", completion: .file())
     var initialAccessTokenFile: String?
     @Option(
         name: .customLong("software-statement-file"), parsing: .unconditional,
-        help: "A file with a software statement (RFC 7591 §2.3).")
+        help: "A file with a software statement (RFC 7591 §2.3).", completion: .file())
     var softwareStatementFile: String?
     @Option(
         name: .customLong("client-auth"), parsing: .unconditional,
@@ -46,7 +46,8 @@ struct Register: Command {
     var method: ClientOptions.Method?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.")
+        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.",
+        completion: .file())
     var keyFile: String?
     @OptionGroup var common: CommonOptions
 

@@ -8,22 +8,42 @@ struct Status: Command {
         commandName: "status", abstract: "Lists the stored sessions, without tokens.",
         discussion: "Example: sign-in status")
 
-    @OptionGroup var session: SessionOptions
+    @Option(parsing: .unconditional, help: "List only the session of this profile. If it is not signed in, fail.")
+    var profile: Profile?
+    @Option(parsing: .unconditional, help: "List only the sessions at this issuer.")
+    var issuer: String?
+    @Option(name: .customLong("client-id"), parsing: .unconditional, help: "List only the sessions of this client.")
+    var clientID: String?
+    @Option(
+        parsing: .unconditional,
+        help: "List what is stored there: file:PATH, encrypted:PATH, keyring or memory.",
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
+    var store: StoreChoice?
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+        if profile != nil, store != nil { throw ValidationError("--profile and --store exclude each other") }
+    }
+
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        // A misspelled profile is an error, not one that is signed out.
+        if let profile, try !profile.hasFile { try profile.checkIsKnown() }
         var sessions: [JSON] = []
+        var isSignedIn = false
         var table = Table(header: ["PROFILE", "USER", "ISSUER", "CLIENT", "STATE", "TOKEN EXPIRES", "STORE"])
         var unreadable: [(location: String, error: AuthError)] = []
         for entry in try await stored(limit) {
-            let location = entry.store.location
+            let location = entry.store.shownLocation
             switch entry.record {
             case .success(let record):
-                guard (session.issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
-                    (session.clientID ?? record.client.id) == record.client.id
+                guard (issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
+                    (clientID ?? record.client.id) == record.client.id
                 else { continue }
-                sessions.append(Self.entry(record, location))
-                table.rows.append(Self.row(record, sessions[sessions.count - 1], entry.profile))
+                let listed = Self.entry(record, location, entry.profile)
+                sessions.append(listed)
+                table.rows.append(Self.row(record, listed))
+                if let remark = Self.remark(listed) { table.remarks.append(remark) }
+                if record.end == nil { isSignedIn = true }
             case .failure(let error): unreadable.append((location, error))
             }
         }
@@ -41,18 +61,18 @@ struct Status: Command {
                     ]
                 })
         }
-        try console.succeed(.object(result), text: sessions.count > 1 ? table.text : Self.text(sessions.first))
-        return 0
+        try console.succeed(.object(result), text: sessions.isEmpty ? "No session is stored." : table.text)
+        return profile == nil || isSignedIn ? 0 : 1
     }
 
     /// Returns the argument of `--store` for a location.
     static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
     private func stored(_ limit: Duration) async throws -> [StateFolder.Entry] {
-        if let profile = session.profile {
+        if let profile {
             return try await StateFolder.entries([(profile.store.within(limit), profile)])
         }
-        switch session.store {
+        switch store {
         case nil:
             // A system without any keyring is no error.
             let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
@@ -67,36 +87,33 @@ struct Status: Command {
         }
     }
 
-    private static func entry(_ record: AuthStateRecord, _ location: String) -> JSON {
+    private static func entry(_ record: AuthStateRecord, _ location: String, _ profile: Profile?) -> JSON {
         let pause = record.refreshPause(at: .current)
-        return [
+        var entry: JSON.Object = [
             "issuer": .string(record.client.provider.issuer.string), "client_id": .string(record.client.id),
-            "sub": record.idToken.map { .string($0.subject) } ?? .null, "store": .string(location),
+            "sub": record.idToken.map { .string($0.subject) } ?? .null,
+            "user": record.idToken?.claims.shortName.map(JSON.string) ?? .null, "store": .string(location),
             "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
             "state": record.end == nil ? "signed_in" : "ended",
             "reason": record.end.map { .string($0.reason) } ?? .null,
             "refresh_paused_until": pause?.nextAttempt.map { .string($0.ISO8601Format()) } ?? .null,
             "refresh_error": pause.map { .string($0.message) } ?? .null,
         ]
+        if let profile { entry["profile"] = .string(profile.name) }
+        return .object(entry)
     }
 
-    /// Returns the line of one session among several.
-    private static func row(_ record: AuthStateRecord, _ entry: JSON, _ profile: Profile?) -> [String] {
+    private static func row(_ record: AuthStateRecord, _ entry: JSON) -> [String] {
         func text(_ name: String) -> String { entry[name]?.string ?? "–" }
         return [
-            profile?.name ?? "–", record.idToken?.claims.shortName ?? "–", text("issuer"), text("client_id"),
-            text("state") + end(entry), text("access_token_expires_at"), text("store"),
+            text("profile"), text("user"), text("issuer"), text("client_id"), record.stateDescription,
+            text("access_token_expires_at"), text("store"),
         ]
     }
 
-    private static func text(_ session: JSON?) -> String {
-        guard let entry = session else { return "No session is stored." }
-        func text(_ name: String) -> String { entry[name]?.string ?? "–" }
-        let cells = [text("issuer"), text("client_id"), text("sub"), text("state") + end(entry), text("store")]
-        return cells.joined(separator: "  ").onOneLine
-    }
-
-    private static func end(_ entry: JSON) -> String {
-        (entry["reason"]?.string ?? entry["refresh_error"]?.string).map { ": \($0)" } ?? ""
+    /// Returns why a session has ended, or why its next refresh waits: too long for a column.
+    private static func remark(_ entry: JSON) -> String? {
+        let name = entry["profile"]?.string ?? entry["store"]?.string ?? ""
+        return (entry["reason"]?.string ?? entry["refresh_error"]?.string).map { "\(name): \($0)" }
     }
 }

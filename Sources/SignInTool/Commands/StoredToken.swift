@@ -77,9 +77,11 @@ extension StoredToken {
         /// The command as its parser would create it, which takes more than a millisecond. Every option must be set here.
         var command: Token {
             var (token, session, common) = (Token(), SessionOptions(), CommonOptions())
+            var general = GeneralOptions()
             (session.profile, session.issuer, session.clientID) = (profile, issuer?.string, clientID)
             session.store = path.map(StoreChoice.file)
-            (common.json, common.verbose, common.timeout, common.caFile) = (json, false, nil, nil)
+            (general.verbose, general.timeout, general.caFile) = (false, nil, nil)
+            (common.json, common.general) = (json, general)
             (token.minimumValidity, token.forceRefresh, token.isIDToken) = (nil, false, false)
             (token.format, token.user) = (.token, nil)
             (token.session, token.common) = (session, common)

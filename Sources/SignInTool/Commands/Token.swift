@@ -17,8 +17,8 @@ struct Token: Command {
     var isIDToken = false
     @Option(
         help: """
-            What to print: the token; an Authorization header; an export for a shell; or the initial response of SASL \
-            XOAUTH2 or OAUTHBEARER (RFC 7628) in base64.
+            What to print: the token; an Authorization header; for a shell, an export of the variable ACCESS_TOKEN, or \
+            ID_TOKEN with --id-token; or the initial response of SASL XOAUTH2 or OAUTHBEARER (RFC 7628) in base64.
             """)
     var format = TokenFormat.token
     @Option(

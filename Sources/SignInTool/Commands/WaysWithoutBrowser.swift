@@ -67,7 +67,7 @@ struct DeviceCommand {
         add("--scope", login.scope)
         add("--profile", login.session.profile?.name)
         add("--store", login.session.store?.argument)
-        add("--ca-file", login.common.caFile)
+        add("--ca-file", login.common.general.caFile)
         if login.dpop { words.append("--dpop") }
         if login.common.json { words.append("--json") }
         line = words.map(\.quotedForShell).joined(separator: " ")

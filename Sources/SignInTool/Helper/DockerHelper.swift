@@ -4,7 +4,7 @@ internal import ArgumentParser
 /// The command `sign-in helper docker`, a credential helper for the clients of container registries.
 ///
 /// They take the helper's program from its name, `docker-credential-NAME`, without arguments: a script of one line.
-struct DockerHelper: Command {
+struct DockerHelper: CredentialHelper {
     static let configuration = CommandConfiguration(
         commandName: "docker", abstract: "Gives Docker the token as the password of a registry.",
         discussion: """
@@ -19,11 +19,9 @@ struct DockerHelper: Command {
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var session: SessionOptions
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var general: GeneralOptions
     @Argument(help: "Docker adds it.")
     var operation: Operation
-
-    func validate() throws { try common.refuseJSON() }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         do {

@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import FoundationEssentials
 
 /// The command `sign-in helper git`, see gitcredentials(7).
-struct GitHelper: Command {
+struct GitHelper: CredentialHelper {
     static let configuration = CommandConfiguration(
         commandName: "git", abstract: "Gives git the token as the password of a server.",
         discussion: """
@@ -15,11 +15,9 @@ struct GitHelper: Command {
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var session: SessionOptions
-    @OptionGroup var common: CommonOptions
-    @Argument(help: "get, store or erase. Git adds it.")
+    @OptionGroup var general: GeneralOptions
+    @Argument(help: "get, store or erase. Git adds it.", completion: .list(["get", "store", "erase"]))
     var operation: String
-
-    func validate() throws { try common.refuseJSON() }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         // Git expects that other operations are ignored. The tokens are stored already.

@@ -5,6 +5,7 @@ internal import ArgumentParser
 struct Helper: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "helper", abstract: "Gives a valid token to git, kubectl or Docker, as a credential helper.",
+        discussion: "Example: sign-in helper git --host git.example.org --profile work get",
         subcommands: [GitHelper.self, KubectlHelper.self, DockerHelper.self])
 }
 
@@ -12,7 +13,8 @@ struct Helper: ParsableCommand {
 struct ServerOptions: ParsableArguments, Sendable {
     @Option(
         parsing: .unconditionalSingleValue,
-        help: "A server that may get the token, as host or host:port. All others get none.")
+        help: "A server that may get the token, as host or host:port. All others get none.",
+        transform: ServerOptions.checked)
     var host: [String]
     @Option(parsing: .unconditional, help: "The user name beside the token.")
     var username = "oauth2"
@@ -27,12 +29,35 @@ struct ServerOptions: ParsableArguments, Sendable {
     /// RFC 6750 §5.3: a token is sent only to the intended server, and only over TLS. A program may ask for any server
     /// that redirects it.
     func mayGetToken(_ server: String, isEncrypted: Bool) -> Bool {
-        guard host.contains(where: { $0.lowercased() == server.lowercased() }) else { return false }
-        return isEncrypted || (try? SecureURL("http://\(server)/"))?.isLoopback == true
+        let scheme = isEncrypted ? "https" : "http"
+        guard let origin = Self.origin(server, scheme) else { return false }
+        return host.contains { Self.origin($0, scheme) == origin }
+    }
+
+    private static func checked(_ server: String) throws -> String {
+        guard origin(server, "https") != nil else {
+            throw ValidationError("expected host or host:port, such as git.example.org, without https://")
+        }
+        return server
+    }
+
+    /// Returns the origin of a server, so that the scheme's default port equals no port. Returns nil for anything but
+    /// `host` or `host:port`, and for `http` beyond loopback.
+    private static func origin(_ server: String, _ scheme: String) -> String? {
+        guard let url = try? SecureURL("\(scheme)://\(server)"), url.authority == server else { return nil }
+        return url.origin
     }
 }
 
-extension CommonOptions {
-    /// Throws for `--json`: a helper prints what its caller expects.
-    func refuseJSON() throws { if json { throw ValidationError("a helper takes no --json") } }
+/// A credential helper. It prints what its caller expects, so it has no `--json`.
+protocol CredentialHelper: Command {
+    var general: GeneralOptions { get }
+}
+
+extension CredentialHelper {
+    var common: CommonOptions {
+        var common = CommonOptions()
+        (common.json, common.general) = (false, general)
+        return common
+    }
 }

@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import FoundationEssentials
 
 /// The command `sign-in helper kubectl`, a client-go credential plugin.
-struct KubectlHelper: Command {
+struct KubectlHelper: CredentialHelper {
     static let configuration = CommandConfiguration(
         commandName: "kubectl", abstract: "Gives the ID token to kubectl, as an ExecCredential.",
         discussion: """
@@ -13,11 +13,9 @@ struct KubectlHelper: Command {
             """)
 
     @OptionGroup var session: SessionOptions
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var general: GeneralOptions
 
     private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
-
-    func validate() throws { try common.refuseJSON() }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let version = try Self.version()

@@ -8,15 +8,18 @@ struct ClientOptions: ParsableArguments, Sendable {
     }
 
     @Option(
-        name: .customLong("client-secret-file"), parsing: .unconditional, help: "A file with the client secret.")
+        name: .customLong("client-secret-file"), parsing: .unconditional, help: "A file with the client secret.",
+        completion: .file())
     var secretFile: String?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.")
+        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.",
+        completion: .file())
     var keyFile: String?
     @Option(
         name: .customLong("client-assertion-file"), parsing: .unconditional,
-        help: "A file with a JWT of another issuer, which authenticates the client. It is read for each request.")
+        help: "A file with a JWT of another issuer, which authenticates the client. It is read for each request.",
+        completion: .file())
     var assertionFile: String?
     @Option(name: .customLong("client-auth"), parsing: .unconditional, help: "How the client authenticates.")
     var method: Method?

@@ -25,10 +25,10 @@ struct Console: Sendable {
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
     ///   the lock's holder.
     init(options: CommonOptions, arguments: [String], input: StandardInput, limit: Duration) {
-        (json, self.arguments, isVerbose, self.input) = (options.json, arguments, options.verbose, input)
+        (json, self.arguments, isVerbose, self.input) = (options.json, arguments, options.general.verbose, input)
         var configuration = CurlTransport.Configuration()
-        configuration.additionalRoots = options.caFile.map { [$0] } ?? []
-        let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
+        configuration.additionalRoots = options.general.caFile.map { [$0] } ?? []
+        let logger = options.general.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
         var environment = Environment.live
         (environment.transport, environment.logger) = (CurlTransport(configuration), logger)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
@@ -80,7 +80,7 @@ struct Console: Sendable {
 
     /// Prints a line on standard error, with the program's name.
     func note(_ line: String) {
-        Self.write(Self.styled("sign-in:", .red, on: .error) + " \(line.onOneLine)\n", to: .error)
+        Self.write(styled("sign-in:", .red) + " \(line.onOneLine)\n", to: .error)
     }
 
     /// Prints a line for the user on standard error, since standard output is for the result.

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import AppAuthConcurrency
 
-/// The time that is left, as the status line of a command that waits for the user. It changes each second.
+/// The time that is left, as the status line of a command that waits for the user, with a spinner.
 final class Countdown: Sendable {
     private struct State: Sendable {
         var isOver = false
@@ -14,11 +14,16 @@ final class Countdown: Sendable {
     /// - Parameter limit: The time that is left now.
     init(_ limit: Duration) { end = .now + limit }
 
-    /// Shows the line, if standard error is a terminal that this process may write to.
-    func start() {
-        guard Console.hasStatusLine else { return }
+    /// Shows the line, if the console has one.
+    func start(_ console: Console) {
+        guard console.hasStatusLine else { return }
         let ticking = Task {
-            while !Task.isCancelled, draw() { try? await Task.sleep(for: .seconds(1)) }
+            while !Task.isCancelled {
+                for sign in Style.spinner {
+                    guard draw(sign) else { return }
+                    try? await Task.sleep(for: .milliseconds(100))
+                }
+            }
         }
         state.withLock { $0.ticking = ticking }
     }
@@ -33,10 +38,10 @@ final class Countdown: Sendable {
         ticking?.cancel()
     }
 
-    private func draw() -> Bool {
+    private func draw(_ sign: String) -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }
-            Console.show(status: "Waiting: \(left) minutes left, Ctrl-C ends it. ")
+            Console.show(status: "\(sign) Waiting: \(left) left, Ctrl-C ends it. ")
             return true
         }
     }

@@ -19,8 +19,8 @@ extension DeviceSignIn {
                 code.show(console)
                 let countdown = Countdown(min(code.expiresIn, ContinuousClock.now.duration(to: deadline)))
                 shown.withLock { $0 = countdown }
-                if !Console.hasStatusLine { console.say("Waiting for at most \(countdown.left) minutes.") }
-                countdown.start()
+                if !console.hasStatusLine { console.say("Waiting: \(countdown.left) left.") }
+                countdown.start(console)
             case .polling(.slowedDown(let interval)):
                 console.say("The provider wants fewer requests. Asking every \(interval.inSeconds) now.")
             case .polling(.connectionTrouble(let error, let pause)):
@@ -39,7 +39,7 @@ extension DeviceAuthorization {
     fileprivate func show(_ console: Console) {
         console.say("To sign in, open this page on any device with a browser and enter the code:")
         console.say("  \(verificationURI)")
-        Console.write("  \(Console.styled(userCode.onOneLine, .bold, on: .error))\n", to: .error)
+        Console.write("  \(console.styled(userCode.onOneLine, .bold))\n", to: .error)
         if let verificationURIComplete {
             console.say("Or open this page and compare the code:")
             console.say("  \(verificationURIComplete)")

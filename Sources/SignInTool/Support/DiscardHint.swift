@@ -1,7 +1,7 @@
 internal import AppAuth
 
 extension AuthError {
-    /// Returns the message with the command line that sets the damaged session aside.
+    /// Returns the message with the command line that sets a damaged or encrypted session aside.
     ///
     /// - Parameter options: The arguments of the failed command. The ones that name a session are repeated.
     func message(for options: [String]) -> String {
@@ -12,6 +12,14 @@ extension AuthError {
             if names.contains(where: { option.hasPrefix("\($0)=") }) { words.append(option) }
         }
         let line = words.map(\.quotedForShell).joined(separator: " ")
-        return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
+        guard storeProblem == .encryption else {
+            return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
+        }
+        if message.contains("is not encrypted") { return message + ". To read it, use --store file:PATH" }
+        // The message about a missing passphrase says how to give it.
+        let remedy =
+            code == .invalidConfiguration
+            ? "" : ". Set SIGN_IN_PASSPHRASE_FILE to a file with the right passphrase, and use --store encrypted:PATH"
+        return message + remedy + ". If the passphrase is lost, set the session aside and go on: \(line)"
     }
 }

@@ -52,7 +52,7 @@ extension StateFolder {
         case let keyring as KeyringTokenStore: aside = try await keyring.discard()
         default: aside = nil
         }
-        if let aside { console.say("The contents of \(store.location) are now in \(aside).") }
+        if let aside { console.say("The contents of \(store.shownLocation) are now in \(aside).") }
         return aside
     }
 

@@ -1,10 +1,15 @@
 public import AppAuth
 public import ArgumentParser
 
-/// The options of every command. Values may begin with a dash.
+/// The options of every command but the credential helpers. Values may begin with a dash.
 struct CommonOptions: ParsableArguments, Sendable {
     @Flag(help: "Print one JSON object on standard output and nothing else.")
     var json = false
+    @OptionGroup var general: GeneralOptions
+}
+
+/// The options of every command.
+struct GeneralOptions: ParsableArguments, Sendable {
     @Flag(help: "Log each step to standard error, without secrets.")
     var verbose = false
     @Option(
@@ -12,7 +17,8 @@ struct CommonOptions: ParsableArguments, Sendable {
         help: "The time limit in seconds; a refresh that was sent is finished first.")
     var timeout: Seconds?
     @Option(
-        name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.")
+        name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.",
+        completion: .file())
     var caFile: String?
 }
 
@@ -28,7 +34,7 @@ struct SessionOptions: ParsableArguments, Sendable {
     var clientID: String?
     @Option(
         parsing: .unconditional, help: "Where the session is stored: file:PATH, encrypted:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
     func validate() throws {
@@ -47,12 +53,14 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     var profile: Profile?
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
-        transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
     func store(issuer: String, clientID: String) throws -> any TokenStore {
         let issuer = try Issuer(issuer)
+        // Before the user signs in.
+        if case .encrypted? = store { try StorePassphrase.require() }
         let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
         return try store?.store(name) ?? StateFolder().store(name)
     }
@@ -127,6 +135,9 @@ enum StoreChoice: Sendable {
     case keyring
     case memory
 
+    /// Without `file:` and `encrypted:`, after which shells would add a space.
+    static var completion: CompletionKind { .list(["keyring", "memory"]) }
+
     init(_ argument: String) throws {
         switch argument {
         case "memory": self = .memory
@@ -150,8 +161,6 @@ enum StoreChoice: Sendable {
     }
 
     /// Returns the store for a session with this name.
-    ///
-    /// - Throws: ``AuthError`` if an encrypted file has no passphrase.
     func store(_ name: SessionName) throws -> any TokenStore {
         switch self {
         case .file(let path): FileTokenStore(path: path)
@@ -159,6 +168,14 @@ enum StoreChoice: Sendable {
         case .keyring: name.keyring
         case .memory: MemoryTokenStore()
         }
+    }
+}
+
+extension TokenStore {
+    /// The location for the user. For a file, it is the argument of `--store`.
+    var shownLocation: String {
+        guard let file = self as? FileTokenStore, file.isEncrypted else { return location }
+        return StoreChoice.encrypted(file.path).argument
     }
 }
 

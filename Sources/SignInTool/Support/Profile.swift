@@ -97,14 +97,6 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
         get throws { try choice?.store(.profile(self)) ?? StateFolder().store(.profile(self)) }
     }
 
-    /// The store of the session, to list it: an encrypted file without its passphrase is an error only when it is read.
-    var listedStore: any TokenStore {
-        get throws {
-            guard case .encrypted(let path)? = try choice else { return try store }
-            return (try? StorePassphrase.file(path)) ?? FileTokenStore(path: path)
-        }
-    }
-
     private var choice: StoreChoice? {
         get throws { try signIn.flatMap { SignInLine($0).value(of: "--store") }.map(StoreChoice.init(_:)) }
     }

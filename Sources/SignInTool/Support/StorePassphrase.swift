@@ -7,10 +7,17 @@ enum StorePassphrase {
     /// Read once, since the file may be a pipe.
     private static let key = Result { try SessionEncryptionKey(passphrase: SecretFile.read(source())) }
 
-    /// Returns the store of an encrypted file.
+    /// Returns the store of an encrypted file. Without a passphrase, the file can be listed and set aside, but not read.
+    ///
+    /// - Throws: `CancellationError`.
     static func file(_ path: String) throws -> FileTokenStore {
-        FileTokenStore(path: path, encryptionKeys: [try key.get()])
+        let key: SessionEncryptionKey
+        do { key = try Self.key.get() } catch let error as AuthError { key = SessionEncryptionKey(missing: error) }
+        return FileTokenStore(path: path, encryptionKeys: [key])
     }
+
+    /// Throws if there is no passphrase, for a session that is to be written.
+    static func require() throws { _ = try key.get() }
 
     private static func source() throws -> String {
         if let path = variable("SIGN_IN_PASSPHRASE_FILE") { return path }
@@ -19,8 +26,8 @@ enum StorePassphrase {
         }
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "an encrypted store needs a passphrase: set SIGN_IN_PASSPHRASE_FILE to the path of a file that contains it, or "
-                + "load the systemd credential sign-in-passphrase",
+            "the passphrase is missing. Set SIGN_IN_PASSPHRASE_FILE to the path of a file that contains it, or load the "
+                + "systemd credential sign-in-passphrase",
             outcome: .notSent)
     }
 }

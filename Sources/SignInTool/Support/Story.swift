@@ -22,7 +22,7 @@ final class Story: Sendable {
         let task = Task {
             let start = ContinuousClock.now
             while !Task.isCancelled {
-                for sign in ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] where !Task.isCancelled {
+                for sign in Style.spinner where !Task.isCancelled {
                     let seconds = start.duration(to: .now).components.seconds
                     Console.write("\r\(sign) \(what) (\(seconds) s, Ctrl-C ends it) ", to: .error)
                     try? await Task.sleep(for: .milliseconds(100))

@@ -5,6 +5,9 @@ internal import Glibc
 enum Style: Int {
     case bold = 1
     case red = 31
+
+    /// The signs of a spinner. Each is shown for 100 milliseconds.
+    static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 }
 
 extension Console {
@@ -14,6 +17,12 @@ extension Console {
         let foreground = tcgetpgrp(Stream.error.rawValue)
         return foreground < 0 || foreground == getpgrp()
     }
+
+    /// Whether the command shows a status line. With `--json`, programs read standard error, which may be a terminal.
+    var hasStatusLine: Bool { !json && Self.hasStatusLine }
+
+    /// Returns a text for standard error with its style, but not with `--json`.
+    func styled(_ text: String, _ style: Style) -> String { json ? text : Self.styled(text, style, on: .error) }
 
     /// Returns the text with its style if the stream is a terminal and the user has not set `NO_COLOR`.
     static func styled(_ text: String, _ style: Style, on stream: Stream) -> String {

@@ -18,6 +18,12 @@ extension AuthStateRecord {
     /// The expiry of the access token in the format of RFC 3339; null if it is unknown.
     var expiry: JSON { accessToken?.expiresAt.map { .string($0.ISO8601Format()) } ?? .null }
 
+    /// The state of the session, for display. An expired access token that cannot be refreshed is useless.
+    var stateDescription: String {
+        guard end == nil else { return "ended" }
+        return refreshToken == nil && accessToken?.isExpired(at: .current) == true ? "expired" : "signed in"
+    }
+
     /// The signed-in user, for display.
     var userDescription: String {
         guard let claims = idToken?.claims else { return "an unknown user (no ID token was requested)" }

@@ -4,11 +4,14 @@ internal import AppAuth
 struct Table {
     let header: [String]
     var rows: [[String]] = []
+    /// Sentences for below the table.
+    var remarks: [String] = []
 
     /// The lines, without spaces at their ends. A terminal emphasizes the header.
     var text: String {
         var lines = lines
         lines[0] = Console.styled(lines[0], .bold, on: .output)
+        if !remarks.isEmpty { lines += [""] + remarks.map(\.onOneLine) }
         return lines.joined(separator: "\n")
     }
 

@@ -38,7 +38,7 @@ struct TenantTests {
                 _ = try await signIn(world, .exact).run(store: MemoryTokenStore())
             }
             #expect(error?.code == .issuerMismatch)
-            #expect(error?.message.contains("IDTokenRules.issuer") == true)
+            #expect(error?.message.contains("with the ID of one tenant in place of {tenantid}") == true)
             #expect(world.provider.count(.authorization) == 0)
         }
     }

@@ -70,7 +70,7 @@ struct EncryptedFileTests {
         #expect(try await store(new).load()?.refreshToken?.reveal() == "b")
     }
 
-    @Test func `a file of another key, or of none, is rejected, stays, and is not set aside`() async throws {
+    @Test func `a file of another key, or of none, is rejected and stays, and discard() sets it aside`() async throws {
         let (mine, other) = (try Self.key("mine"), try Self.key("other", 2))
         let record = try StoreFolder.record()
         for (writer, reader) in [(store(mine), store(other)), (store(mine), store()), (store(), store(mine))] {
@@ -78,14 +78,16 @@ struct EncryptedFileTests {
             let before = try content()
             for attempt in [
                 { _ = try await reader.load() }, { try await reader.prepare() },
-                { _ = try await reader.update { $0 = nil } }, { _ = try await reader.discard() },
+                { _ = try await reader.update { $0 = nil } },
             ] {
                 let error = await authError { try await attempt() }
                 #expect(error?.storeProblem == .encryption, "\(String(describing: error))")
             }
             #expect(try content() == before)
             #expect(try await writer.load() == record)
-            _ = try await writer.update { $0 = nil }
+            let aside = try #require(try await reader.discard())
+            #expect(try String(contentsOfFile: aside, encoding: .utf8) == before)
+            #expect(try await writer.load() == nil)
         }
     }
 

@@ -29,7 +29,7 @@ struct DeviceTests {
             #expect(result["token_type"]?.string == "Bearer")
             #expect(result["has_refresh_token"]?.bool == true)
             // It was no terminal: a line, and no picture.
-            #expect(outcome.errorLines.contains("Waiting for at most 5:00 minutes."))
+            #expect(outcome.errorLines.contains("Waiting: 5:00 left."))
             #expect(!outcome.errors.contains("\u{1B}") && !outcome.errors.contains("\r"))
             let code = try #require(fixture.provider.log(.token).first?.form["device_code"])
             #expect(!outcome.errors.contains(code) && !outcome.output.contains(code))
@@ -79,7 +79,7 @@ struct DeviceTests {
         try await withDesk(.device { $0.deviceCodeLifetime = 1 }) { fixture in
             let outcome = try await fixture.device().outcome()
             #expect(try outcome.failure(1, "expired_token").contains("Start a new sign-in"))
-            #expect(outcome.errorLines.contains("Waiting for at most 0:01 minutes."))
+            #expect(outcome.errorLines.contains("Waiting: 0:01 left."))
             #expect(fixture.stored.isEmpty)
         }
     }
@@ -88,7 +88,7 @@ struct DeviceTests {
         try await withDesk(.device { $0.devicePollingInterval = 60 }) { fixture in
             let outcome = try await fixture.device("--timeout", "5").outcome()
             try outcome.failure(1, "timeout")
-            #expect(outcome.errorLines.contains { $0.hasPrefix("Waiting for at most 0:0") }, "\(outcome)")
+            #expect(outcome.errorLines.contains { $0.hasPrefix("Waiting: 0:0") }, "\(outcome)")
             #expect(fixture.provider.count(.token) == 0 && fixture.stored.isEmpty)
         }
     }

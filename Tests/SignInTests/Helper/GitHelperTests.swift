@@ -92,13 +92,15 @@ struct GitHelperTests {
         ("https", "git.example.org", true), ("https", "GIT.example.org", true), ("http", "127.0.0.1:1", true),
         ("http", "git.example.org", false), ("https", "git.example.org:8443", false), ("https", "example.org", false),
         ("ftp", "git.example.org", false), ("https", "git.example.org.evil.example", false),
+        ("https", "git.example.org:443", true), ("https", "port.example.org", true),
+        ("https", "port.example.org:444", false), ("https", "git.example.org/a", false),
     ])
     func `only the named servers get the token, and over TLS`(scheme: String, host: String, isGiven: Bool) async throws
     {
         try await withDesk { fixture in
             let login = try await fixture.login().result()
             let process = try fixture.helper(
-                "git", ["--host", "git.example.org", "--host", "127.0.0.1:1", "get"],
+                "git", ["--host", "git.example.org", "--host", "127.0.0.1:1", "--host", "port.example.org:443", "get"],
                 input: "protocol=\(scheme)\nhost=\(host)\npath=a\n\n")
             let outcome = try await process.outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
@@ -109,6 +111,17 @@ struct GitHelperTests {
                 outcome.outputLines == [
                     "username=oauth2", "password=\(token)", "password_expiry_utc=\(Int(expiry.timeIntervalSince1970))",
                 ])
+        }
+    }
+
+    @Test(arguments: ["https://git.example.org", "git.example.org/", "zoe@git.example.org", "git.example.org:port", ""])
+    func `a host in another form is wrong usage, since it would match no server`(host: String) async throws {
+        try await withDesk { fixture in
+            for operation in [["git", "get"], ["docker", "get"]] {
+                let outcome = try await fixture.start(["helper", operation[0], "--host", host, operation[1]]).outcome()
+                #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome)")
+                #expect(outcome.errors.contains("expected host or host:port"), "\(outcome)")
+            }
         }
     }
 

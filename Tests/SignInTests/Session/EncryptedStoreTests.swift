@@ -41,17 +41,63 @@ struct EncryptedStoreTests {
             let before = try String(contentsOfFile: fixture.home + "/session", encoding: .utf8)
             let other = fixture.home + "/other"
             try "battery staple".write(toFile: other, atomically: true, encoding: .utf8)
-            for command in [["token"], ["logout"], ["logout", "--discard"]] {
+            let hint = "If the passphrase is lost, set the session aside and go on: sign-in logout --local --discard"
+            for command in [["token"], ["logout"], ["status"]] {
                 let arguments = command + ["--json", "--store", store]
                 let missing = try await fixture.start(arguments, [:]).outcome()
-                #expect(try missing.failure(1, "invalid_configuration").contains(Self.variable))
+                let message = try missing.failure(1, "invalid_configuration")
+                #expect(message.contains(Self.variable) && message.hasSuffix("\(hint) --store \(store)"))
                 let wrong = try await fixture.start(arguments, [Self.variable: other]).outcome()
-                #expect(try wrong.failure(1, "store").contains("is encrypted with the key"))
+                let refused = try wrong.failure(1, "store")
+                #expect(refused.contains("is encrypted with a passphrase that was not given. Set \(Self.variable)"))
+                #expect(refused.hasSuffix("\(hint) --store \(store)"), "\(refused)")
                 let plain = ["file:\(fixture.home)/session"]
                 let unencrypted = try await fixture.start(command + ["--json", "--store"] + plain, [:]).outcome()
-                #expect(try unencrypted.failure(1, "store").contains("is encrypted with the key"))
+                let named = try unencrypted.failure(1, "store")
+                #expect(named.contains("use --store encrypted:PATH") && named.hasSuffix("\(hint) --store \(plain[0])"))
             }
             #expect(try String(contentsOfFile: fixture.home + "/session", encoding: .utf8) == before)
+        }
+    }
+
+    @Test func `if the passphrase is lost, the session can be set aside`() async throws {
+        try await withSession { fixture, store, _ in
+            let before = try String(contentsOfFile: fixture.home + "/session", encoding: .utf8)
+            let other = fixture.home + "/other"
+            try "battery staple".write(toFile: other, atomically: true, encoding: .utf8)
+            let login = fixture.loginArguments(["--replace-store", "--store", store])
+            // Without a passphrase, a new session could not be stored, so nothing is set aside.
+            try await fixture.start(login).outcome().failure(1, "invalid_configuration")
+            #expect(try String(contentsOfFile: fixture.home + "/session", encoding: .utf8) == before)
+            _ = try await fixture.start(login, [Self.variable: other]).outcome().result()
+            let logout = ["logout", "--local", "--discard", "--json", "--store", store]
+            let discarded = try await fixture.start(logout).outcome().result()["discarded"]?.string
+            #expect(!FileManager.default.fileExists(atPath: fixture.home + "/session"))
+            let aside = try FileManager.default.contentsOfDirectory(atPath: fixture.home)
+                .filter { $0.contains(".damaged-") }.map { "\(fixture.home)/\($0)" }
+            #expect(try aside.count == 2 && aside.contains(#require(discarded)), "\(aside)")
+            #expect(try aside.contains { try String(contentsOfFile: $0, encoding: .utf8) == before })
+        }
+    }
+
+    @Test func `the store is listed as --store names it, even without the passphrase`() async throws {
+        try await withDesk { fixture in
+            let passphrase = fixture.home + "/passphrase"
+            try "correct horse\n".write(toFile: passphrase, atomically: true, encoding: .utf8)
+            let store = "encrypted:\(fixture.home)/session"
+            let environment = [Self.variable: passphrase]
+            _ = try await fixture.login("--profile", "work", "--store", store, with: environment).result()
+            let status = try await fixture.run("status", "--json", with: environment).result()
+            #expect(status["sessions"]?.array?.first?["store"]?.string == store)
+            #expect(try await fixture.run("status", with: environment).output.hasSuffix("  \(store)\n"))
+            _ = try await fixture.login().result()
+            let unreadable = try await fixture.run("status", "--json").result()["unreadable"]?.array?.first
+            #expect(unreadable?["store"]?.string == store)
+            #expect(unreadable?["reason"]?.string?.contains(Self.variable) == true)
+            let accounts = try await fixture.run("accounts", "--json").result()["accounts"]?.array?.first
+            #expect(accounts?["store"]?.string == store && accounts?["state"] == "unreadable")
+            let all = try await fixture.run("logout", "--all", "--json", "--local", with: environment).result()
+            #expect(all["sessions"]?.array?.contains { $0["store"]?.string == store } == true)
         }
     }
 

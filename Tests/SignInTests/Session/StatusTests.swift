@@ -16,11 +16,11 @@ struct StatusTests {
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
                     "access_token_expires_at", "client_id", "has_refresh_token", "issuer", "reason", "refresh_error",
-                    "refresh_paused_until", "state", "store", "sub",
+                    "refresh_paused_until", "state", "store", "sub", "user",
                 ])
             #expect(entry["issuer"]?.string == fixture.issuer)
             #expect(entry["client_id"]?.string == "demo")
-            #expect(entry["sub"]?.string == "248289761001")
+            #expect(entry["sub"]?.string == "248289761001" && entry["user"]?.string == "alice")
             #expect(entry["store"]?.string == "file:\(fixture.sessions)/\(try #require(fixture.stored.first))")
             #expect(entry["access_token_expires_at"] == login["access_token_expires_at"])
             #expect(entry["has_refresh_token"] == true)
@@ -28,7 +28,9 @@ struct StatusTests {
             #expect(entry["reason"] == .null)
 
             let text = try await fixture.run("status")
-            #expect(text.outputLines.count == 1 && text.output.contains(fixture.issuer))
+            #expect(text.outputLines.first?.hasPrefix("PROFILE  USER") == true, "\(text)")
+            let row = "–        alice  \(fixture.issuer)  demo    signed in  "
+            #expect(text.outputLines.count == 2 && text.outputLines[1].hasPrefix(row), "\(text)")
             let record = try fixture.record()
             for secret in [record.accessToken?.value, record.refreshToken, record.idToken?.rawValue] {
                 let secret = try #require(secret?.reveal())
@@ -69,7 +71,48 @@ struct StatusTests {
             let cells = lines[1].split(separator: " ").map(String.init)
             let expiry = try #require(work["access_token_expires_at"]?.string)
             let store = "file:\(fixture.sessions)/work.json"
-            #expect(cells == ["work", "alice", fixture.issuer, "demo", "signed_in", expiry, store])
+            #expect(cells == ["work", "alice", fixture.issuer, "demo", "signed", "in", expiry, store])
+            let entries = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array)
+            #expect(entries.map { $0["profile"]?.string } == ["work", nil])
+        }
+    }
+
+    @Test func `with --profile, the status is 1 unless that profile is signed in`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let listed = try await fixture.run("status", "--profile", "work")
+            #expect(listed.status == 0 && listed.outputLines.count == 2, "\(listed)")
+            #expect(try await fixture.run("status", "--profile", "wrok", "--json").wrongUsage().contains("work"))
+
+            fixture.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)
+            try await fixture.run("token", "--profile", "work", "--force-refresh", "--json")
+                .failure(1, "sign_in_required")
+            let ended = try await fixture.run("status", "--profile", "work")
+            #expect(ended.status == 1 && ended.errors.isEmpty, "\(ended)")
+            // The reason is not in a column, which would make all rows long.
+            let lines = ended.outputLines
+            try #require(lines.count == 4)
+            #expect(lines[1].contains("  ended  ") && lines[1].count < 200, "\(lines)")
+            #expect(lines[2].isEmpty && lines[3].hasPrefix("work: "), "\(lines)")
+            #expect(try await fixture.run("status", "--json").result()["sessions"]?.array?.count == 1)
+
+            _ = try await fixture.run("logout", "--profile", "work", "--local").status
+            let gone = try await fixture.run("status", "--profile", "work", "--json")
+            #expect(try gone.status == 1 && gone.errors.isEmpty && gone.json() == ["sessions": []], "\(gone)")
+        }
+    }
+
+    @Test func `an expired session that cannot be refreshed is not called signed in`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--scope", "openid").result()
+            #expect(try await fixture.run("status").output.contains("  signed in  "))
+            try fixture.expire()
+            for command in ["status", "accounts"] {
+                let text = try await fixture.run(command)
+                #expect(text.output.contains("  expired  ") && !text.output.contains("signed"), "\(text)")
+            }
+            let entry = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
+            #expect(entry?["state"] == "signed_in" && entry?["has_refresh_token"] == false)
         }
     }
 

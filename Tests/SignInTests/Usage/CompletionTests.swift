@@ -45,6 +45,15 @@ struct CompletionTests {
             #expect(try await completions("sign-in", "helper", "git", "--prof") == ["--profile"])
             #expect(try await completions("sign-in", "token", "--profile", "") == ["work"])
             #expect(try await completions("sign-in", "use", "") == ["work"])
+            #expect(try await completions("sign-in", "helper", "git", "") == ["get", "store", "erase"])
+            #expect(try await completions("sign-in", "token", "--store", "k") == ["keyring"])
+            let key = fixture.home + "/key.pem"
+            try Data().write(to: URL(filePath: key))
+            for option in ["--client-key", "--client-secret-file", "--ca-file"] {
+                #expect(try await completions("sign-in", "login", option, key.dropLast(2).description) == [key])
+            }
+            // After `file:`, bash completes the names of files itself.
+            #expect(try String(contentsOfFile: path, encoding: .utf8).contains("complete -o filenames -o default "))
         }
     }
 }

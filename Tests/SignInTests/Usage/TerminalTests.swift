@@ -18,10 +18,12 @@ struct TerminalTests {
             let arguments = fixture.loginArguments([]).filter { $0 != "--json" }
             let text = try await terminal(fixture, arguments)
             let parts = text.components(separatedBy: "\r\u{1B}[K")
-            #expect(parts.contains { $0.contains(/^Waiting: [45]:\d\d minutes left/) }, "\(text)")
+            #expect(parts.contains { $0.contains(#/^. Waiting: [45]:\d\d left, /#) }, "\(text)")
             #expect(parts.last?.hasPrefix("Signed in at \(fixture.issuer)") == true, "\(text)")
+            let json = try await terminal(fixture, arguments + ["--json"])
+            #expect(json.contains("Sign in with the browser") && !json.contains("\u{1B}"), "\(json)")
             let piped = try await fixture.start(arguments).outcome()
-            #expect(!piped.errorLines.contains { $0.contains("minutes left") }, "\(piped)")
+            #expect(!piped.errorLines.contains { $0.contains("Waiting:") }, "\(piped)")
         }
     }
 
@@ -29,6 +31,8 @@ struct TerminalTests {
         try await withDesk { fixture in
             let wrong = ["token", "--profile", "unknown"]
             #expect(try await terminal(fixture, wrong).hasPrefix("\u{1B}[31msign-in:\u{1B}[0m "))
+            let json = try await terminal(fixture, wrong + ["--json"])
+            #expect(json.contains("sign-in: ") && !json.contains("\u{1B}"), "\(json)")
             for changes in [["NO_COLOR": "1"], ["TERM": "dumb"]] {
                 #expect(try await terminal(fixture, wrong, with: changes).hasPrefix("sign-in: "), "\(changes)")
             }

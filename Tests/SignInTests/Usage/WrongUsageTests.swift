@@ -127,12 +127,48 @@ struct WrongUsageTests {
     @Test(arguments: [
         "login", "device", "logout", "status", "accounts", "use", "token", "request", "userinfo", "exchange",
         "client-credentials", "register", "discover", "demo", "password", "helper git", "helper kubectl",
-        "helper docker",
+        "helper docker", "helper", "",
     ])
     func `the help of each command has an example`(command: String) async throws {
         try await withDesk { fixture in
-            let help = try await fixture.start(command.components(separatedBy: " ") + ["--help"]).outcome()
+            let help = try await fixture.start(command.split(separator: " ").map(String.init) + ["--help"]).outcome()
             #expect(help.output.contains("\n\nExample: "), "\(help)")
+        }
+    }
+
+    @Test func `help lists only what the command accepts, and says what it does there`() async throws {
+        try await withDesk { fixture in
+            let host = ["--host", "git.example.org", "get"]
+            for helper in [["git"] + host, ["kubectl"], ["docker"] + host] {
+                let help = try await fixture.run("helper", helper[0], "--help").output
+                #expect(help.contains("--timeout") && !help.contains("--json"), "\(help)")
+                try await fixture.start(["helper"] + helper + ["--json"]).outcome().wrongUsage()
+            }
+            let status = try await fixture.run("status", "--help").output
+            #expect(!status.contains("SIGN_IN_PROFILE") && !status.contains("required"), "\(status)")
+        }
+    }
+
+    @Test func `the help names the variables and files`() async throws {
+        try await withDesk { fixture in
+            let help = try await fixture.run("--help").outputLines
+            for name in [
+                "SIGN_IN_PROFILE", "SIGN_IN_PASSPHRASE_FILE", "XDG_STATE_HOME", "BROWSER", "CURL_CA_BUNDLE",
+                "SSL_CERT_DIR", "NO_COLOR", "~/.local/state/sign-in",
+            ] { #expect(help.contains { $0.hasPrefix("  \(name) ") }, "\(name)") }
+            let token = try await fixture.run("token", "--help").output
+            #expect(token.contains("ACCESS_TOKEN") && token.contains("ID_TOKEN"), "\(token)")
+        }
+    }
+
+    @Test(arguments: ["--help", "--version", "login --help", "--generate-completion-script bash"])
+    func `help that cannot be written is a failure`(line: String) async throws {
+        try await withDesk { fixture in
+            let script = #"exec "$0" "$@" >/dev/full"#
+            let prefix = ["sh", "-c", script, try BuiltProducts.path("sign-in")]
+            let outcome = try await fixture.start(prefix, line.components(separatedBy: " ")).outcome()
+            #expect(outcome.status == 1 && outcome.errorLines.count == 1, "\(outcome)")
+            #expect(outcome.errors.contains("standard output cannot be written"), "\(outcome)")
         }
     }
 
