@@ -43,7 +43,7 @@ struct Status: Command {
                 sessions.append(listed)
                 table.rows.append(Self.row(record, listed))
                 if let remark = Self.remark(listed) { table.remarks.append(remark) }
-                if record.end == nil { isSignedIn = true }
+                if record.isUsable(at: .current) { isSignedIn = true }
             case .failure(let error): unreadable.append((location, error))
             }
         }

@@ -21,7 +21,7 @@ extension AuthStateRecord {
     /// The state of the session, for display. An expired access token that cannot be refreshed is useless.
     var stateDescription: String {
         guard end == nil else { return "ended" }
-        return refreshToken == nil && accessToken?.isExpired(at: .current) == true ? "expired" : "signed in"
+        return isUsable(at: .current) ? "signed in" : "expired"
     }
 
     /// The signed-in user, for display.

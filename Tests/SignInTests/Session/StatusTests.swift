@@ -104,9 +104,10 @@ struct StatusTests {
 
     @Test func `an expired session that cannot be refreshed is not called signed in`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--scope", "openid").result()
+            _ = try await fixture.login("--scope", "openid", "--profile", "work").result()
             #expect(try await fixture.run("status").output.contains("  signed in  "))
             try fixture.expire()
+            #expect(try await fixture.run("status", "--profile", "work").status == 1)
             for command in ["status", "accounts"] {
                 let text = try await fixture.run(command)
                 #expect(text.output.contains("  expired  ") && !text.output.contains("signed"), "\(text)")
