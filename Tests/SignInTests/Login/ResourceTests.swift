@@ -253,6 +253,39 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a resource is asked even while a profile for something else is in use`() async throws {
+        let bob = LocalProvider.User(name: "bob", password: "builder", subject: "bob")
+        try await run {
+            $0.users.append(bob)
+        } _: { fixture, url in
+            let form = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
+            _ = try await fixture.login("--profile", "bob", with: form).result()
+            _ = try await fixture.run("use", "bob")
+            for variables in [[:], ["SIGN_IN_PROFILE": "bob"]] {
+                let session = try await fixture.run("login", "--json", "--resource", url, with: variables).result()
+                #expect(session["client_id"] != "demo" && session["scope"] == "offline_access api")
+            }
+            #expect(fixture.provider.count(.api) == 2)
+            #expect(try await fixture.run("userinfo", "--json").result()["sub"] == "bob")
+            let requests = fixture.provider.log.count
+            try await fixture.run("login", "--json", "--resource", "ftp://x.example").failure(
+                1, "invalid_configuration")
+            #expect(fixture.provider.log.count == requests)
+        }
+    }
+
+    @Test func `the profile in use signs in again for the resource that it remembers`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url, "--profile", "notes").result()
+            _ = try await fixture.run("use", "notes")
+            for options in [[], ["--profile", "notes"]] {
+                _ = try await fixture.start(["login", "--json", "--resource", url] + options).outcome().result()
+            }
+            #expect(fixture.stored.filter { $0.hasSuffix(".json") } == ["notes.json"])
+            #expect(fixture.provider.count(.api) == 3)
+        }
+    }
+
     @Test func `a request does not sign in again for scopes that the session has`() async throws {
         try await run { fixture, url in
             _ = try await fixture.run("login", "--json", "--resource", url).result()
