@@ -64,7 +64,14 @@ struct Login: Command {
             for: .authorizationCode, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
-        let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline)
+        let former: AuthStateRecord?
+        do { former = try await session.former(in: store, at: chosen.issuer) } catch let error as AuthError {
+            guard replaceStore else { throw error }
+            former = nil
+        }
+        let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline, as: former) {
+            try session.requireUser(of: former, in: $0)
+        }
         session.note(store, console)
         let record = await state.record
         var result = record.summary
@@ -76,16 +83,20 @@ struct Login: Command {
 
     /// Signs in with the browser, or in the way that the user chooses while the browser is awaited.
     ///
-    /// - Parameter former: The session that the sign-in continues; nil for a new one.
+    /// - Parameters:
+    ///   - former: The session whose user to suggest to the provider; nil for none.
+    ///   - check: Throws if the new session must not be stored.
     func signIn(
         _ chosen: SignInTarget, in store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant,
-        continuing former: AuthStateRecord? = nil
+        as former: AuthStateRecord?, check: @escaping @Sendable (AuthStateRecord) throws -> Void
     ) async throws -> (state: AuthState, userinfo: JSON?) {
         let limit = ContinuousClock.now.duration(to: deadline)
         let clientID = chosen.configuration.clientID
         var signIn = SignIn(chosen.configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
-        signIn.options = asked.options(over: chosen.options)
+        var preset = chosen.options
+        preset.loginHint = former?.loginHint
+        signIn.options = asked.options(over: preset)
         signIn.options.resources = target.resource
         signIn.options.isPushed = par
         signIn.redirect = try redirect.redirect(registered: chosen.redirectURIs)
@@ -108,7 +119,7 @@ struct Login: Command {
         signIn.pasted = ways.lines
         let claims = LockedValue<JSON?>(nil)
         signIn.confirm = { state in
-            if let former { try await state.record.requireContinuation(of: former) }
+            try check(await state.record)
             guard userinfo else { return }
             let response = try await state.userInfo().json
             claims.withLock { $0 = response }
@@ -291,7 +302,8 @@ struct RequestOptions: ParsableArguments, Sendable {
         var options = preset
         if let prompt { options.prompt = list(prompt).map(AuthorizationRequest.Prompt.init(rawValue:)) }
         if pairs.contains(where: { $0.name == "prompt" }) { options.prompt = nil }
-        options.loginHint = loginHint
+        if let loginHint { options.loginHint = loginHint }
+        if pairs.contains(where: { $0.name == "login_hint" }) { options.loginHint = nil }
         options.maxAge = maxAge.map(Int.init)
         options.acrValues = list(acrValues)
         options.uiLocales = list(uiLocales)

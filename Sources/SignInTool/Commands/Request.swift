@@ -120,7 +120,9 @@ struct Request: Command {
         guard let login = try? Login.parse(words) else { return nil }
         console.say("The resource requires another sign-in.")
         let target = SignInTarget(of: record, scope: scope, console.environment)
-        return try await login.signIn(target, in: store, console, until: deadline, continuing: record).state
+        return try await login.signIn(target, in: store, console, until: deadline, as: record) {
+            try $0.requireContinuation(of: record)
+        }.state
     }
 
     private static func field(_ line: String) -> HTTPField? {

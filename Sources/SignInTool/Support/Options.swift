@@ -67,6 +67,22 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                 + "--client-id to replace that session")
     }
 
+    /// Returns the profile's session at this issuer, which only its user may replace; nil for none.
+    func former(in store: any TokenStore, at issuer: String) async throws -> AuthStateRecord? {
+        guard profile != nil, let former = try await store.load(), former.client.provider.issuer.string == issuer
+        else { return nil }
+        return former
+    }
+
+    /// Throws if the new session is not that of the profile's user.
+    func requireUser(of former: AuthStateRecord?, in new: AuthStateRecord) throws {
+        guard let profile, let former else { return }
+        do { try new.requireUser(of: former) } catch var error as AuthError {
+            error.message += ". To replace it, sign out of it first: sign-in logout --profile \(profile.name)"
+            throw error
+        }
+    }
+
     /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
     func note(_ store: any TokenStore, _ console: Console) {
         StateFolder.note(store, console)

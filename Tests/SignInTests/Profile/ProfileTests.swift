@@ -200,6 +200,45 @@ struct ProfileTests {
         }
     }
 
+    @Test(arguments: [[], ["--issuer", "--client-id"]])
+    func `a profile's session is not replaced by another user's`(naming: [String]) async throws {
+        try await withTwoProfiles { fixture in
+            let options = naming.flatMap { [$0, $0 == "--issuer" ? fixture.issuer : "demo"] }
+            let login = ["login", "--json", "--profile", "home"] + options
+            let before = try await fixture.run("token", "--profile", "home").output
+            let refused = try await fixture.start(login).outcome().failure(1, "session_replaced")
+            #expect(refused.contains("248289761001") && refused.contains("not bob"), "\(refused)")
+            #expect(refused.hasSuffix("sign-in logout --profile home"), "\(refused)")
+            #expect(try await fixture.run("token", "--profile", "home").output == before)
+            _ = try await fixture.run("logout", "--json", "--profile", "home").result()
+            #expect(try await fixture.start(login).outcome().result()["id_token_claims"]?["sub"] == "248289761001")
+        }
+    }
+
+    @Test func `a code for another device does not replace the session of a profile's user either`() async throws {
+        var configuration = LocalProvider.Configuration.device
+        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "home", with: Self.bob).result()
+            let process = try fixture.start(["device", "--json", "--profile", "home"])
+            try await DeviceCode(process).decide("allow")
+            try await process.outcome().failure(1, "session_replaced")
+            #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
+        }
+    }
+
+    @Test func `another sign-in with a profile suggests its user, unless the line does`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            for hint in [[], ["--login-hint", "eve"], ["--param", "login_hint=mallory"]] {
+                _ = try await fixture.start(["login", "--json", "--profile", "work"] + hint).outcome().result()
+            }
+            _ = try await fixture.login().result()
+            let hints = fixture.provider.log(.authorization).map { $0.query["login_hint"] }
+            #expect(hints == [nil, "alice", "eve", "mallory", nil])
+        }
+    }
+
     @Test func `accounts lists the profiles and the other sessions, without tokens`() async throws {
         try await withTwoProfiles { fixture in
             _ = try await fixture.login().result()
