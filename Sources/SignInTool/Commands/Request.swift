@@ -70,7 +70,7 @@ struct Request: Command {
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, Self.scope(of: record))) }
+        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, record.scopeToRequestAgain)) }
         return status.code < 400 ? 0 : 1
     }
 
@@ -92,12 +92,6 @@ struct Request: Command {
         return words
     }
 
-    /// Returns the scopes to request again. Some providers do not report `offline_access` as granted.
-    private static func scope(of record: AuthStateRecord) -> [Scope] {
-        let canRefresh = record.refreshToken != nil && record.client.provider.scopes?.contains("offline_access") == true
-        return canRefresh ? record.scope.adding([.offlineAccess]) : record.scope
-    }
-
     /// Signs in again as the client of the session, and replaces the session.
     ///
     /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them, or if the
@@ -112,7 +106,7 @@ struct Request: Command {
             needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
         }
         if isAboutScope, needed.allSatisfy(record.scope.contains) { return nil }
-        let scope = Self.scope(of: record).adding(needed)
+        let scope = record.scopeToRequestAgain.adding(needed)
         var words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
         words += Self.options(challenge, scope)
         if let claims = challenge.claims { words += ["--param", "claims=\(claims.serialized())"] }

@@ -50,9 +50,17 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
 
     /// Checks that the user has signed in with this profile, even if the session is over.
     func checkIsKnown() throws {
-        guard try signIn == nil else { return }
-        let known = try Profile.all().map(\.name).joined(separator: ", ")
-        throw WrongUsage("there is no profile '\(name)': expected \(known.isEmpty ? "one of a sign-in" : known)")
+        if try signIn == nil { throw WrongUsage(try isUnknown) }
+    }
+
+    /// The sentence that there is no such profile.
+    var isUnknown: String {
+        get throws {
+            let known = try Profile.all().map(\.name).joined(separator: ", ")
+            return known.isEmpty
+                ? "there is no profile yet. To create '\(name)', sign in with --profile \(name), --issuer and --client-id"
+                : "there is no profile '\(name)': expected \(known)"
+        }
     }
 
     /// Whether there is a file of the session in the default folder.

@@ -41,8 +41,7 @@ struct SignInTarget {
     init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) {
         let environment = environment.speaking(to: record.client.provider) ?? environment
         (configuration, registered) = (ClientConfiguration(record.client, environment: environment), record.client)
-        let google = ProviderPreset.google
-        options = record.client.provider.issuer == google.issuer ? google.options : .init()
+        options = record.client.provider.preset?.preset.options ?? .init()
         redirectURIs = record.client.registration?.metadata.redirectURIs ?? record.redirectURI.map { [$0] }
         configuration.scope = scope
     }
