@@ -91,7 +91,10 @@ struct Logout: Command {
             signOut.endsBrowserSession = endsBrowserSession
             signedOut.report = try await signOut.run(state)
         }
-        if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
+        if let store = store as? KeyringTokenStore {
+            // The session is gone: a note that stays only costs a look into the keyring.
+            do { try StateFolder().removeNote(of: store) } catch let error as AuthError { console.note(error.message) }
+        }
         signedOut.sayWhatIsNotConfirmed(console)
         return signedOut
     }

@@ -41,7 +41,7 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// Chooses the profile for commands whose command line names no session; nil for none.
     static func use(_ profile: Profile?) throws {
         let folder = try StateFolder()
-        guard let profile else { return folder.remove(fileInUse) }
+        guard let profile else { return try folder.remove(fileInUse) }
         try folder.write(profile.name + "\n", to: fileInUse)
     }
 
@@ -90,8 +90,8 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// Removes the command line of the sign-in.
     func forget() throws {
         let folder = try StateFolder()
-        folder.remove(file)
-        if try folder.text(of: Self.fileInUse) == name { folder.remove(Self.fileInUse) }
+        try folder.remove(file)
+        if try folder.text(of: Self.fileInUse) == name { try folder.remove(Self.fileInUse) }
     }
 
     /// All known profiles, by name.

@@ -77,7 +77,12 @@ struct StateFolder: Sendable {
         }
     }
 
-    func remove(_ file: String) { unlink("\(path)/\(file)") }
+    /// Removes a small file. It is also a success if there is none.
+    func remove(_ file: String) throws {
+        guard unlink("\(path)/\(file)") != 0, errno != ENOENT else { return }
+        let error = SystemError(number: errno)
+        throw AuthError(.store, .store, "\(path)/\(file) cannot be removed: \(error.text)", outcome: .notSent)
+    }
 
     /// Returns all stores of this folder that may hold a session, by name.
     func stores() throws -> [any TokenStore] {

@@ -267,6 +267,21 @@ struct ProfileTests {
         }
     }
 
+    @Test func `a profile that cannot be removed is reported`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("use", "home")
+            _ = try await fixture.run("logout", "--json", "--local").result()
+            chmod(fixture.sessions, 0o500)
+            defer { chmod(fixture.sessions, 0o700) }
+            for (command, file) in [(["use", "--none"], "profile-in-use"), (["logout", "--forget"], "home.profile")] {
+                let outcome = try await fixture.startWithoutPrivileges(command + ["--json"]).outcome()
+                let message = try outcome.failure(1, "store")
+                #expect(message == "\(fixture.sessions)/\(file) cannot be removed: Permission denied")
+            }
+            #expect(fixture.stored == ["home.profile", "profile-in-use", "work.json", "work.profile"])
+        }
+    }
+
     @Test func `a sign-in that fails changes no profile`() async throws {
         try await withTwoProfiles { fixture in
             let before = try String(contentsOfFile: fixture.sessions + "/home.profile", encoding: .utf8)
