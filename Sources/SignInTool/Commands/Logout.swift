@@ -57,9 +57,10 @@ struct Logout: Command {
         guard !all else { return try await signOutOfAll(until: deadline, console) }
         let profile = try session.chosenProfile
         // A misspelled profile has no session, but the user's session goes on.
-        if let profile, try !profile.hasFile { try profile.checkIsKnown() }
+        let isDamaged = forget && profile?.isDamaged == true
+        if let profile, !isDamaged, try !profile.hasFile { try profile.checkIsKnown() }
         let store = try await withTimeout(limit, .store, "the store did not respond") {
-            try await session.find(within: limit)
+            isDamaged ? try profile?.likelyStore.within(limit) : try await session.find(within: limit)
         }
         var signedOut = SignedOut()
         if let store {
@@ -67,6 +68,7 @@ struct Logout: Command {
             signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
         if forget { try (profile ?? store.flatMap(StateFolder.profile))?.forget() }
+        if isDamaged, let profile, !signedOut.hadSession { console.note(profile.hasLostItsSession.message) }
         try console.succeed(.object(signedOut.json), text: "Signed out.")
         return 0
     }

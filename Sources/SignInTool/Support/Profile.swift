@@ -71,13 +71,22 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
         get throws {
             let folder = try StateFolder()
             guard let text = try folder.text(of: file) else { return nil }
-            guard let words = try? JSON(parsing: Array(text.utf8)).strings, !words.isEmpty else {
+            let words = (try? JSON(parsing: Array(text.utf8)).strings) ?? []
+            let store = SignInLine(words).value(of: "--store")
+            guard !words.isEmpty, store == nil || (try? store.map(StoreChoice.init)) != nil else {
                 throw AuthError(
-                    .store, .store, "\(folder.path)/\(file) is damaged. Sign in with --issuer and --client-id once",
-                    outcome: .notSent)
+                    .store, .store,
+                    "\(folder.path)/\(file) is damaged. Sign in with --profile \(name), --issuer and --client-id once, or "
+                        + "remove it: sign-in logout --profile \(name) --forget", outcome: .notSent)
             }
             return words
         }
+    }
+
+    /// Whether the words cannot be read.
+    var isDamaged: Bool {
+        do { _ = try signIn } catch { return true }
+        return false
     }
 
     private var file: String { name + ".profile" }
@@ -111,6 +120,19 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
             guard case .encrypted(let path)? = try choice else { return try store }
             return (try? StorePassphrase.file(path)) ?? FileTokenStore(path: path)
         }
+    }
+
+    /// The store of the session; the default one if a damaged profile does not say where its session is.
+    var likelyStore: any TokenStore {
+        get throws { try (try? listedStore) ?? StateFolder().store(.profile(self)) }
+    }
+
+    /// The error that nothing is known of the session of a profile that was damaged.
+    var hasLostItsSession: AuthError {
+        AuthError(
+            .store, .store,
+            "the profile \(name) was damaged and is removed. If its session was in another --store, sign out of it there",
+            outcome: .notSent)
     }
 
     private var choice: StoreChoice? {

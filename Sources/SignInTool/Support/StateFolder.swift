@@ -97,7 +97,7 @@ struct StateFolder: Sendable {
         let folder = try StateFolder()
         let profiles = try Profile.all().map { profile in
             // A damaged profile does not hide the others.
-            (store: (try? profile.listedStore) ?? folder.store(.profile(profile)), profile: Optional(profile))
+            (store: try profile.likelyStore, profile: Optional(profile))
         }
         let others = try folder.stores().filter { store in
             !profiles.contains { $0.store.location == store.location }

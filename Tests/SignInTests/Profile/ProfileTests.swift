@@ -302,15 +302,26 @@ struct ProfileTests {
         try await withDesk { fixture in try await fixture.start(arguments + ["--json"]).outcome().wrongUsage() }
     }
 
-    @Test func `a damaged profile is named, and a complete sign-in replaces it`() async throws {
+    @Test(arguments: ["{", "[]", #"["login","--store","foo:bar"]"#])
+    func `a damaged profile is named, and a complete sign-in replaces it`(contents: String) async throws {
         try await withTwoProfiles { fixture in
-            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/home.profile"))
-            for command in ["token", "login"] {
-                let outcome = try await fixture.run(command, "--json", "--profile", "home")
-                #expect(try outcome.failure(1, "store").contains("home.profile is damaged"))
+            let file = URL(fileURLWithPath: fixture.sessions + "/home.profile")
+            try Data(contents.utf8).write(to: file)
+            for command in ["token", "login", "logout"] {
+                let message = try await fixture.run(command, "--json", "--profile", "home").failure(1, "store")
+                #expect(message.contains("home.profile is damaged"))
+                #expect(message.hasSuffix("sign-in logout --profile home --forget"), "\(message)")
             }
             _ = try await fixture.login("--profile", "home", with: Self.bob).result()
             #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
+            try Data(contents.utf8).write(to: file)
+            let forgotten = try await fixture.run("logout", "--profile", "home", "--forget", "--json")
+            #expect(try forgotten.result()["revoked"] == ["refresh_token", "access_token"])
+            #expect(fixture.stored == ["work.json", "work.profile"])
+            try Data(contents.utf8).write(to: file)
+            let empty = try await fixture.run("logout", "--profile", "home", "--forget", "--json")
+            #expect(try empty.result()["revoked"] == [] && empty.errors.contains("in another --store"), "\(empty)")
+            #expect(fixture.stored == ["work.json", "work.profile"])
         }
     }
 }
