@@ -70,15 +70,14 @@ struct Request: Command {
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, record.scopeToRequestAgain)) }
+        // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
+        if response.stepUpChallenge != nil {
+            console.say(
+                stepUp
+                    ? "The resource still requires another sign-in."
+                    : "The resource requires another sign-in. To sign in again, repeat this command with --step-up.")
+        }
         return status.code < 400 ? 0 : 1
-    }
-
-    /// Returns the command that satisfies the challenge: a refresh changes neither how the user signed in (RFC 9470) nor
-    /// what the user granted (RFC 6749 §6).
-    private static func hint(_ challenge: StepUpChallenge, _ scope: [Scope]) -> String {
-        let options = options(challenge, scope).map { $0.onOneLine.quotedForShell }
-        return "The resource requires another sign-in: \((["sign-in login …"] + options).joined(separator: " "))"
     }
 
     /// Returns the options of `sign-in login` that satisfy the challenge.
