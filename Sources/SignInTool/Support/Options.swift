@@ -20,7 +20,8 @@ struct CommonOptions: ParsableArguments, Sendable {
 struct SessionOptions: ParsableArguments, Sendable {
     @Option(
         parsing: .unconditional,
-        help: "The profile of the session. (default: SIGN_IN_PROFILE, or the one that 'sign-in use' has chosen)")
+        help: "The profile of the session. (default: SIGN_IN_PROFILE, or the one that 'sign-in use' has chosen)",
+        completion: Profile.completion, transform: Profile.init(_:))
     var profile: Profile?
     @Option(parsing: .unconditional, help: "The issuer of the session; required if several are stored.")
     var issuer: String?
@@ -43,7 +44,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         help: """
             A name for the session and these options: with it alone, you can sign in again. (default: without --issuer, \
             SIGN_IN_PROFILE or the one that 'sign-in use' has chosen)
-            """)
+            """, completion: Profile.completion, transform: Profile.init(_:))
     var profile: Profile?
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",

@@ -7,8 +7,17 @@ internal import JOSE
 ///
 /// Its session is named after it. Beside it, `NAME.profile` has the command line of the sign-in, without secrets, so that
 /// the user can sign in again with the name alone. It outlives the session.
-struct Profile: ExpressibleByArgument, Hashable, Sendable {
+struct Profile: Hashable, Sendable {
     let name: String
+
+    private static let rule =
+        "expected 1 to 32 letters, digits, '.', '_' and '-', of which the first is not '.' or '-'"
+
+    /// - Throws: `ValidationError` with the rule for names.
+    init(_ argument: String) throws {
+        guard let profile = Profile(argument: argument) else { throw ValidationError(Self.rule) }
+        self = profile
+    }
 
     /// - Parameter argument: A file name of 1 to 32 letters, digits, `.`, `_` and `-` that does not begin with `.` or
     ///   `-`.
@@ -21,7 +30,7 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     }
 
     /// The known profiles, for the completion in a shell.
-    static var defaultCompletionKind: CompletionKind {
+    static var completion: CompletionKind {
         .custom { _, _, _ in ((try? Profile.all()) ?? []).map(\.name) }
     }
 
@@ -29,10 +38,8 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// `SIGN_IN_PROFILE`, or else the one that `sign-in use` has chosen.
     static func chosen(_ named: Profile?, lineNamesSession: Bool) throws -> Profile? {
         guard named == nil, !lineNamesSession else { return named }
-        if let name = variable("SIGN_IN_PROFILE") {
-            guard let profile = Profile(argument: name) else {
-                throw WrongUsage("SIGN_IN_PROFILE: expected the name of a profile, see 'sign-in accounts'")
-            }
+        if let name = variable(Self.variableInUse) {
+            guard let profile = Profile(argument: name) else { throw WrongUsage("\(variableInUse): \(rule)") }
             return profile
         }
         return try (try? StateFolder())?.text(of: Self.fileInUse).flatMap { Profile(argument: $0) }
@@ -44,6 +51,9 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
         guard let profile else { return try folder.remove(fileInUse) }
         try folder.write(profile.name + "\n", to: fileInUse)
     }
+
+    /// The environment variable that takes precedence over the choice of ``use(_:)``.
+    static let variableInUse = "SIGN_IN_PROFILE"
 
     /// It has no extension, as the files of sessions and profiles have.
     private static let fileInUse = "profile-in-use"

@@ -302,6 +302,37 @@ struct ProfileTests {
         try await withDesk { fixture in try await fixture.start(arguments + ["--json"]).outcome().wrongUsage() }
     }
 
+    @Test func `a name that a profile cannot have is refused with the rule`() async throws {
+        try await withDesk { fixture in
+            let rule = "expected 1 to 32 letters, digits, '.', '_' and '-', of which the first is not '.' or '-'"
+            for line in [["token", "--profile", "a b"], ["login", "--profile", "a b"], ["use", "a b"]] {
+                let message = try await fixture.start(line + ["--json"]).outcome().wrongUsage()
+                #expect(message.contains("'a b'") && message.hasSuffix(rule), "\(message)")
+            }
+            let variable = try await fixture.run("token", "--json", with: ["SIGN_IN_PROFILE": "a b"])
+            #expect(try variable.wrongUsage() == "SIGN_IN_PROFILE: \(rule)")
+        }
+    }
+
+    @Test func `use says that the variable takes precedence`() async throws {
+        try await withTwoProfiles { fixture in
+            let other = try await fixture.run("use", "home", with: ["SIGN_IN_PROFILE": "work"])
+            #expect(other.output == "In use: home\n")
+            #expect(other.errors == "The variable SIGN_IN_PROFILE takes precedence here: it names work.\n")
+            #expect(try await fixture.run("use", "home", with: ["SIGN_IN_PROFILE": "home"]).errors.isEmpty)
+            #expect(try await fixture.run("use", "--none", with: ["SIGN_IN_PROFILE": "home"]).errors.contains("home"))
+        }
+    }
+
+    @Test func `without any profile, use and logout say how to create one`() async throws {
+        try await withDesk { fixture in
+            for line in [["use", "nope"], ["logout", "--profile", "nope"]] {
+                let message = try await fixture.start(line + ["--json"]).outcome().wrongUsage()
+                #expect(message.hasPrefix("there is no profile yet. To create 'nope', sign in with"), "\(message)")
+            }
+        }
+    }
+
     @Test(arguments: ["{", "[]", #"["login","--store","foo:bar"]"#])
     func `a damaged profile is named, and a complete sign-in replaces it`(contents: String) async throws {
         try await withTwoProfiles { fixture in
