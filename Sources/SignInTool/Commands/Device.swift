@@ -42,9 +42,9 @@ struct Device: Command {
         signIn.resources = target.resource
         signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
         let state = try await signIn.run(store: store, console, until: deadline)
-        session.note(store, console)
         let record = await state.record
-        try console.succeed(.object(record.summary), text: Login.text(record, nil))
+        session.note(record, in: store, console)
+        try console.succeed(.object(record.summary), text: Login.text(record, session.profile))
         await state.finishRevoking(before: deadline)
         return 0
     }

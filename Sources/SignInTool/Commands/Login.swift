@@ -72,11 +72,11 @@ struct Login: Command {
         let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline, as: former) {
             try session.requireUser(of: former, in: $0)
         }
-        session.note(store, console)
         let record = await state.record
+        session.note(record, in: store, console)
         var result = record.summary
         result["userinfo"] = userinfo
-        try console.succeed(.object(result), text: Self.text(record, userinfo))
+        try console.succeed(.object(result), text: Self.text(record, session.profile, userinfo))
         await state.finishRevoking(before: deadline)
         return 0
     }
@@ -186,8 +186,9 @@ struct Login: Command {
         console.say("  scope: \(request.scope.spaceDelimited ?? "")")
     }
 
-    static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
-        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)."]
+    static func text(_ record: AuthStateRecord, _ profile: Profile?, _ userinfo: JSON? = nil) -> String {
+        let name = profile.map { ", with the profile \($0.name)" } ?? ""
+        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)\(name)."]
         if let date = record.accessToken?.expiresAt {
             lines.append("The access token is valid until \(date.ISO8601Format()).")
         }

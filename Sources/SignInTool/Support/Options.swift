@@ -85,8 +85,10 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     }
 
     /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
-    func note(_ store: any TokenStore, _ console: Console) {
+    /// Says so if other commands will not use the session, because a profile is in use.
+    func note(_ record: AuthStateRecord, in store: any TokenStore, _ console: Console) {
         StateFolder.note(store, console)
+        sayIfAnotherIsInUse(record, console)
         let line = SignInLine(console.arguments)
         // Options that only complete those of the profile apply once.
         guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
@@ -94,6 +96,21 @@ struct NewSessionOptions: ParsableArguments, Sendable {
             let why = (error as? AuthError)?.message ?? "\(error)"
             console.note("the options of the profile could not be stored: \(why)")
         }
+    }
+}
+
+extension NewSessionOptions {
+    private func sayIfAnotherIsInUse(_ record: AuthStateRecord, _ console: Console) {
+        guard let inUse = try? Profile.chosen(nil, lineNamesSession: false), inUse != profile else { return }
+        let words: [String]
+        switch (profile, store) {
+        case (_, .memory?): return
+        case (let profile?, _): words = ["--profile", profile.name]
+        case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
+        default: words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
+        }
+        let options = words.map(\.quotedForShell).joined(separator: " ")
+        console.say("The profile \(inUse.name) is in use. For this session, add to other commands: \(options)")
     }
 }
 
@@ -153,6 +170,14 @@ enum StoreChoice: Sendable {
         case _ where argument.hasPrefix("encrypted:") && argument.count > "encrypted:".count:
             self = .encrypted(String(argument.dropFirst("encrypted:".count)))
         default: throw ValidationError("expected file:PATH, encrypted:PATH, keyring or memory")
+        }
+    }
+
+    /// The path of a file; nil for another store.
+    var path: String? {
+        switch self {
+        case .file(let path), .encrypted(let path): path
+        case .keyring, .memory: nil
         }
     }
 

@@ -314,6 +314,29 @@ struct ProfileTests {
         }
     }
 
+    @Test func `a sign-in names its profile, and says so if another one is in use`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("use", "home")
+            func login(_ options: [String], with changes: [String: String] = [:]) async throws -> Outcome {
+                try await fixture.start(["login"] + options, changes).outcome()
+            }
+            let client = ["--issuer", fixture.issuer, "--client-id", "demo"]
+            let own = try await login([], with: Self.bob)
+            #expect(own.outputLines.first == "Signed in at \(fixture.issuer) as bob, with the profile home.")
+            #expect(!own.errors.contains("is in use"), "\(own)")
+            let hint = "The profile home is in use. For this session, add to other commands: "
+            let store = ["--store", "file:\(fixture.home)/session"]
+            for (options, named) in [(client, client), (client + store, store)] {
+                let outcome = try await login(options)
+                #expect(outcome.errorLines.contains(hint + named.joined(separator: " ")), "\(outcome)")
+                #expect(try await subject(fixture, named) == "248289761001")
+            }
+            let work = try await login(["--profile", "work"])
+            #expect(work.errorLines.contains(hint + "--profile work"), "\(work)")
+            #expect(try await !login(client + ["--store", "memory"]).errors.contains("is in use"))
+        }
+    }
+
     @Test func `use says that the variable takes precedence`() async throws {
         try await withTwoProfiles { fixture in
             let other = try await fixture.run("use", "home", with: ["SIGN_IN_PROFILE": "work"])
