@@ -63,6 +63,19 @@ struct LogoutTests {
         }
     }
 
+    @Test func `--all says about which session a message is`() async throws {
+        try await withDesk { fixture in
+            for name in ["home", "work"] { _ = try await fixture.login("--profile", name).result() }
+            let outcome = try await fixture.run("logout", "--all", "--local")
+            #expect(outcome.status == 0 && outcome.errorLines.count == 4, "\(outcome)")
+            for name in ["home", "work"] {
+                let prefix = "sign-in: file:\(fixture.sessions)/\(name).json: the "
+                let lines = outcome.errorLines.filter { $0.hasPrefix(prefix) && $0.contains("token stays valid until") }
+                #expect(lines.count == 2, "\(outcome)")
+            }
+        }
+    }
+
     @Test func `--all counts the sessions that there were`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--profile", "work").result()
