@@ -51,9 +51,13 @@ struct Login: Command {
         }
         try provider.requireProvider()
         if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
+            // Without discovery there is no registration, and the presets' providers offer none.
+            let canRegister = provider.preset == nil && provider.tokenEndpoint == nil
             throw ValidationError(
-                "Missing expected argument '--client-id <client-id>', since no client is registered: see 'sign-in register'"
-            )
+                "Missing expected argument '--client-id <client-id>'"
+                    + (canRegister
+                        ? ", since no client is registered: see 'sign-in register'"
+                        : ": register your app at the provider, which gives it an id"))
         }
     }
 

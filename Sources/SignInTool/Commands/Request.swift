@@ -112,6 +112,9 @@ struct Request: Command {
         words += record.resources.flatMap { ["--resource", $0] }
         guard let login = try? Login.parse(words) else { return nil }
         console.say("The resource requires another sign-in.")
+        if let preset = record.client.provider.preset {
+            console.log("step-up: signing in as with --preset \(preset.rawValue)")
+        }
         let target = SignInTarget(of: record, scope: scope, console.environment)
         return try await login.signIn(target, in: store, console, until: deadline, as: record) {
             try $0.requireContinuation(of: record)

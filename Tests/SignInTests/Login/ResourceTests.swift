@@ -145,10 +145,10 @@ struct ResourceTests {
             #expect(session["client_id"]?.string == document && fixture.provider.count(.clientRegistration) == 0)
         }
         try await run { fixture, url in
-            let session = try await fixture.run(
-                "login", "--json", "--resource", url, "--client-document", document
-            ).result()
+            let outcome = try await fixture.run("login", "--json", "--resource", url, "--client-document", document)
+            let session = try outcome.result()
             #expect(session["client_id"]?.string != document && fixture.provider.count(.clientRegistration) == 1)
+            #expect(outcome.errors.contains("accepts no client ID metadata document"), "\(outcome)")
         }
     }
 
