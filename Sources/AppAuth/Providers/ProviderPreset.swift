@@ -1,6 +1,7 @@
 public import AppAuthProtocol
 
-/// What a provider needs beyond the standards, as data. An app chooses it; nothing is applied to a provider by its name.
+/// What a provider needs beyond the standards, as data. An app chooses it: the library applies nothing to a provider by
+/// its name.
 ///
 /// ```swift
 /// let signIn = try SignIn(.google, clientID: "my-app", clientSecret: secret, appName: "My App")

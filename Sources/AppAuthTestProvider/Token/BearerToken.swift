@@ -85,7 +85,6 @@ struct BearerToken {
         let found = requirements.first { context.issuer.url($0.key) == resource }
         guard let requirement = found?.value, !requirement.isMet(by: grant, context.now) else { return }
         throw Refusal(
-            .unauthorized, "insufficient_user_authentication", "expected another sign-in", scheme: scheme,
-            requirement.attributes)
+            .unauthorized, requirement.error, "expected another sign-in", scheme: scheme, requirement.attributes)
     }
 }

@@ -10,7 +10,11 @@ struct Accounts: Command {
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        let inUse = try Profile.chosen(nil, lineNamesSession: false)
+        var inUse: Profile?
+        // A variable with a wrong name hides no account.
+        do { inUse = try Profile.chosen(nil, lineNamesSession: false) } catch let wrong as WrongUsage {
+            console.note(wrong.message)
+        }
         let stores = try StateFolder.storesWithProfiles()
         let entries = try await StateFolder.entries(stores.map { ($0.store.within(limit), $0.profile) })
         let accounts = stores.map { store, profile in
@@ -45,7 +49,9 @@ struct Accounts: Command {
     }
 
     private static func text(_ accounts: [(json: JSON, state: String)]) -> String {
-        guard !accounts.isEmpty else { return "There are no accounts. Sign in with: sign-in login --profile NAME …" }
+        guard !accounts.isEmpty else {
+            return "There are no accounts. Sign in with: sign-in login --profile NAME --issuer URL --client-id ID"
+        }
         var table = Table(header: ["", "PROFILE", "USER", "ISSUER", "STATE", "STORE"])
         for (account, state) in accounts {
             func text(_ name: String) -> String { account[name]?.string ?? "–" }

@@ -37,12 +37,14 @@ struct Device: Command {
             for: .deviceCode, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
+        let former = try await session.former(in: store, at: chosen.issuer)
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = target.resource
+        signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
         let state = try await signIn.run(store: store, console, until: deadline)
-        session.note(store, console)
         let record = await state.record
-        try console.succeed(.object(record.summary), text: Login.text(record, nil))
+        session.note(record, in: store, console)
+        try console.succeed(.object(record.summary), text: Login.text(record, session.profile))
         await state.finishRevoking(before: deadline)
         return 0
     }

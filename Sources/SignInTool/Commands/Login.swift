@@ -52,9 +52,13 @@ struct Login: Command {
         }
         try provider.requireProvider()
         if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
+            // Without discovery there is no registration, and the presets' providers offer none.
+            let canRegister = provider.preset == nil && provider.tokenEndpoint == nil
             throw ValidationError(
-                "Missing expected argument '--client-id <client-id>', since no client is registered: see 'sign-in register'"
-            )
+                "Missing expected argument '--client-id <client-id>'"
+                    + (canRegister
+                        ? ", since no client is registered: see 'sign-in register'"
+                        : ": register your app at the provider, which gives it an id"))
         }
     }
 
@@ -65,28 +69,39 @@ struct Login: Command {
             for: .authorizationCode, console)
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
-        let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline)
-        session.note(store, console)
+        let former: AuthStateRecord?
+        do { former = try await session.former(in: store, at: chosen.issuer) } catch let error as AuthError {
+            guard replaceStore else { throw error }
+            former = nil
+        }
+        let (state, userinfo) = try await signIn(chosen, in: store, console, until: deadline, as: former) {
+            try session.requireUser(of: former, in: $0)
+        }
         let record = await state.record
+        session.note(record, in: store, console)
         var result = record.summary
         result["userinfo"] = userinfo
-        try console.succeed(.object(result), text: Self.text(record, userinfo))
+        try console.succeed(.object(result), text: Self.text(record, session.profile, userinfo))
         await state.finishRevoking(before: deadline)
         return 0
     }
 
     /// Signs in with the browser, or in the way that the user chooses while the browser is awaited.
     ///
-    /// - Parameter former: The session that the sign-in continues; nil for a new one.
+    /// - Parameters:
+    ///   - former: The session whose user to suggest to the provider; nil for none.
+    ///   - check: Throws if the new session must not be stored.
     func signIn(
         _ chosen: SignInTarget, in store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant,
-        continuing former: AuthStateRecord? = nil
+        as former: AuthStateRecord?, check: @escaping @Sendable (AuthStateRecord) throws -> Void
     ) async throws -> (state: AuthState, userinfo: JSON?) {
         let limit = ContinuousClock.now.duration(to: deadline)
         let clientID = chosen.configuration.clientID
         var signIn = SignIn(chosen.configuration, appName: "sign-in")
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
-        signIn.options = asked.options(over: chosen.options)
+        var preset = chosen.options
+        preset.loginHint = former?.loginHint
+        signIn.options = asked.options(over: preset)
         signIn.options.resources = target.resource
         signIn.options.isPushed = par
         signIn.redirect = try redirect.redirect(registered: chosen.redirectURIs)
@@ -109,7 +124,7 @@ struct Login: Command {
         signIn.pasted = ways.lines
         let claims = LockedValue<JSON?>(nil)
         signIn.confirm = { state in
-            if let former { try await state.record.requireContinuation(of: former) }
+            try check(await state.record)
             guard userinfo else { return }
             let response = try await state.userInfo().json
             claims.withLock { $0 = response }
@@ -176,8 +191,9 @@ struct Login: Command {
         console.say("  scope: \(request.scope.spaceDelimited ?? "")")
     }
 
-    static func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
-        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)."]
+    static func text(_ record: AuthStateRecord, _ profile: Profile?, _ userinfo: JSON? = nil) -> String {
+        let name = profile.map { ", with the profile \($0.name)" } ?? ""
+        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)\(name)."]
         if let date = record.accessToken?.expiresAt {
             lines.append("The access token is valid until \(date.ISO8601Format()).")
         }
@@ -292,7 +308,8 @@ struct RequestOptions: ParsableArguments, Sendable {
         var options = preset
         if let prompt { options.prompt = list(prompt).map(AuthorizationRequest.Prompt.init(rawValue:)) }
         if pairs.contains(where: { $0.name == "prompt" }) { options.prompt = nil }
-        options.loginHint = loginHint
+        if let loginHint { options.loginHint = loginHint }
+        if pairs.contains(where: { $0.name == "login_hint" }) { options.loginHint = nil }
         options.maxAge = maxAge.map(Int.init)
         options.acrValues = list(acrValues)
         options.uiLocales = list(uiLocales)

@@ -14,9 +14,12 @@ extension Logout {
                 let signedOut = try await signOut(
                     of: store.within(limit), within: limit, endsBrowserSession: false, console)
                 if signedOut.hadSession { ended.append(signedOut) }
-                // The session of a damaged profile may be elsewhere.
-                _ = try profile?.signIn
+                let isDamaged = profile?.isDamaged == true
                 if forget { try profile?.forget() }
+                // The session of a damaged profile may be elsewhere.
+                guard isDamaged, !signedOut.hadSession, let profile else { continue }
+                if forget { throw profile.hasLostItsSession }
+                _ = try profile.signIn
             } catch let error as AuthError { failures.append((store.shownLocation, error)) }
         }
         if endsBrowserSession {

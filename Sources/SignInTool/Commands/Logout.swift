@@ -57,9 +57,10 @@ struct Logout: Command {
         guard !all else { return try await signOutOfAll(until: deadline, console) }
         let profile = try session.chosenProfile
         // A misspelled profile has no session, but the user's session goes on.
-        if let profile, try !profile.hasFile { try profile.checkIsKnown() }
+        let isDamaged = forget && profile?.isDamaged == true
+        if let profile, !isDamaged, try !profile.hasFile { try profile.checkIsKnown() }
         let store = try await withTimeout(limit, .store, "the store did not respond") {
-            try await session.find(within: limit)
+            isDamaged ? try profile?.likelyStore.within(limit) : try await session.find(within: limit)
         }
         var signedOut = SignedOut()
         if let store {
@@ -67,6 +68,7 @@ struct Logout: Command {
             signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
         if forget { try (profile ?? store.flatMap(StateFolder.profile))?.forget() }
+        if isDamaged, let profile, !signedOut.hadSession { console.note(profile.hasLostItsSession.message) }
         try console.succeed(.object(signedOut.json), text: "Signed out.")
         return 0
     }
@@ -82,16 +84,20 @@ struct Logout: Command {
             let discarded = discard ? try await StateFolder.discard(store, console) : nil
             return (try await self.state(in: store, console.environment), discarded)
         }
-        var signedOut = SignedOut(location: store.shownLocation, record: await state?.record, discarded: discarded)
+        var signedOut = SignedOut(
+            location: store.shownLocation, isOneOfSeveral: all, record: await state?.record, discarded: discarded)
         if let state, let record = signedOut.record {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             let note = WaitingNote(within: rest)
             defer { note.stop() }
-            var signOut = signOut(record, note, console, limit: rest)
+            var signOut = signOut(record, signedOut.prefix, note, console, limit: rest)
             signOut.endsBrowserSession = endsBrowserSession
             signedOut.report = try await signOut.run(state)
         }
-        if let store = store as? KeyringTokenStore { try? StateFolder().removeNote(of: store) }
+        if let store = store as? KeyringTokenStore {
+            // The session is gone: a note that stays only costs a look into the keyring.
+            do { try StateFolder().removeNote(of: store) } catch let error as AuthError { console.note(error.message) }
+        }
         signedOut.sayWhatIsNotConfirmed(console)
         return signedOut
     }
@@ -103,7 +109,7 @@ struct Logout: Command {
         guard let record = signedOut.record else { return signedOut }
         let note = WaitingNote(within: limit)
         defer { note.stop() }
-        var signOut = signOut(record, note, console, limit: limit)
+        var signOut = signOut(record, signedOut.prefix, note, console, limit: limit)
         signOut.revokesTokens = false
         signOut.observe = { [observe = signOut.observe] event in
             if case .removed = event { return }
@@ -127,7 +133,7 @@ struct Logout: Command {
     }
 
     private func signOut(
-        _ record: AuthStateRecord, _ note: WaitingNote, _ console: Console, limit: Duration
+        _ record: AuthStateRecord, _ prefix: String, _ note: WaitingNote, _ console: Console, limit: Duration
     ) -> SignOut {
         var signOut = SignOut(appName: "sign-in")
         signOut.pages = CompletionPages(appName: "sign-in", inTerminal: true)
@@ -146,14 +152,14 @@ struct Logout: Command {
             case .waiting(let uri): note.start { Self.sayWhatToCompare(uri, record, console) }
             case .removed:
                 console.log("store: removed the session")
-                if local { Self.sayWhatStaysValid(record, [], console) }
+                if local { Self.sayWhatStaysValid(record, [], prefix, console) }
             case .revoked(let revocations):
                 // Reported before the wait for the browser, which the user may interrupt.
                 for revocation in revocations {
                     guard let error = revocation.error else { continue }
-                    console.note("the \(revocation.tokenTypeHint) was not revoked: \(error.message)")
+                    console.note("\(prefix)the \(revocation.tokenTypeHint) was not revoked: \(error.message)")
                 }
-                Self.sayWhatStaysValid(record, revocations, console)
+                Self.sayWhatStaysValid(record, revocations, prefix, console)
             }
         }
         return signOut
@@ -168,18 +174,19 @@ struct Logout: Command {
     }
 
     private static func sayWhatStaysValid(
-        _ record: AuthStateRecord, _ revocations: [TokenRevocation], _ console: Console
+        _ record: AuthStateRecord, _ revocations: [TokenRevocation], _ prefix: String, _ console: Console
     ) {
         // The session's own access token is the first.
         func isRevoked(_ name: String) -> Bool {
             revocations.first { $0.tokenTypeHint == name }.map { $0.error == nil } ?? false
         }
         if record.hasRefreshToken, !isRevoked("refresh_token") {
-            console.note("the refresh token stays valid until it expires at the provider, since it was not revoked")
+            console.note(
+                "\(prefix)the refresh token stays valid until it expires at the provider, since it was not revoked")
         }
         guard let token = record.accessToken, !isRevoked("access_token"), !token.isExpired(at: .current) else { return }
         let end = token.expiresAt?.ISO8601Format() ?? "it expires at the provider"
-        console.note("the access token stays valid until \(end), since it was not revoked")
+        console.note("\(prefix)the access token stays valid until \(end), since it was not revoked")
     }
 
     private static func sayWhatToCompare(_ uri: String, _ record: AuthStateRecord, _ console: Console) {
@@ -194,6 +201,8 @@ struct Logout: Command {
 /// What happened to the session of a store.
 struct SignedOut {
     var location = ""
+    /// Whether the command signs out of several sessions, so that messages must say which one they are about.
+    var isOneOfSeveral = false
     /// Nil if there was no session that could be read.
     var record: AuthStateRecord?
     /// The new name of a damaged session.
@@ -213,9 +222,12 @@ struct SignedOut {
         return json
     }
 
+    /// The beginning of a message about this session.
+    var prefix: String { isOneOfSeveral ? "\(location): " : "" }
+
     func sayWhatIsNotConfirmed(_ console: Console) {
         guard let error = report.endSessionError else { return }
-        console.note("the provider did not confirm the sign-out: \(error.message)")
+        console.note("\(prefix)the provider did not confirm the sign-out: \(error.message)")
     }
 }
 

@@ -42,13 +42,13 @@ struct Password: Command {
         ).client()
         let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
         let state = try await AuthState.present(grant, as: client, store: store, environment: console.environment)
-        session.note(store, console)
         // Only after success: a command that fails prints one line.
         console.note(
             "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "
                 + "if you can")
         let record = await state.record
-        try console.succeed(.object(record.summary), text: Login.text(record, nil))
+        session.note(record, in: store, console)
+        try console.succeed(.object(record.summary), text: Login.text(record, session.profile))
         await state.finishRevoking(before: deadline)
         return 0
     }

@@ -17,7 +17,8 @@ struct Request: Command {
     var header: [String] = []
     @Option(parsing: .unconditional, help: "The body.")
     var data: String?
-    @Option(name: .customLong("data-file"), parsing: .unconditional, help: "A file with the body.")
+    @Option(
+        name: .customLong("data-file"), parsing: .unconditional, help: "A file with the body.", completion: .file())
     var dataFile: String?
     @Flag(
         name: .customLong("step-up"),
@@ -70,15 +71,14 @@ struct Request: Command {
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
-        if let challenge = response.stepUpChallenge { console.say(Self.hint(challenge, Self.scope(of: record))) }
+        // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
+        if response.stepUpChallenge != nil {
+            console.say(
+                stepUp
+                    ? "The resource still requires another sign-in."
+                    : "The resource requires another sign-in. To sign in again, repeat this command with --step-up.")
+        }
         return status.code < 400 ? 0 : 1
-    }
-
-    /// Returns the command that satisfies the challenge: a refresh changes neither how the user signed in (RFC 9470) nor
-    /// what the user granted (RFC 6749 §6).
-    private static func hint(_ challenge: StepUpChallenge, _ scope: [Scope]) -> String {
-        let options = options(challenge, scope).map { $0.onOneLine.quotedForShell }
-        return "The resource requires another sign-in: \((["sign-in login …"] + options).joined(separator: " "))"
     }
 
     /// Returns the options of `sign-in login` that satisfy the challenge.
@@ -90,12 +90,6 @@ struct Request: Command {
             words += ["--scope", scope]
         }
         return words
-    }
-
-    /// Returns the scopes to request again. Some providers do not report `offline_access` as granted.
-    private static func scope(of record: AuthStateRecord) -> [Scope] {
-        let canRefresh = record.refreshToken != nil && record.client.provider.scopes?.contains("offline_access") == true
-        return canRefresh ? record.scope.adding([.offlineAccess]) : record.scope
     }
 
     /// Signs in again as the client of the session, and replaces the session.
@@ -112,15 +106,20 @@ struct Request: Command {
             needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
         }
         if isAboutScope, needed.allSatisfy(record.scope.contains) { return nil }
-        let scope = Self.scope(of: record).adding(needed)
+        let scope = record.scopeToRequestAgain.adding(needed)
         var words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
         words += Self.options(challenge, scope)
         if let claims = challenge.claims { words += ["--param", "claims=\(claims.serialized())"] }
         words += record.resources.flatMap { ["--resource", $0] }
         guard let login = try? Login.parse(words) else { return nil }
         console.say("The resource requires another sign-in.")
+        if let preset = record.client.provider.preset {
+            console.log("step-up: signing in as with --preset \(preset.rawValue)")
+        }
         let target = SignInTarget(of: record, scope: scope, console.environment)
-        return try await login.signIn(target, in: store, console, until: deadline, continuing: record).state
+        return try await login.signIn(target, in: store, console, until: deadline, as: record) {
+            try $0.requireContinuation(of: record)
+        }.state
     }
 
     private static func field(_ line: String) -> HTTPField? {

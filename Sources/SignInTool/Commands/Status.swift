@@ -8,7 +8,9 @@ struct Status: Command {
         commandName: "status", abstract: "Lists the stored sessions, without tokens.",
         discussion: "Example: sign-in status")
 
-    @Option(parsing: .unconditional, help: "List only the session of this profile. If it is not signed in, fail.")
+    @Option(
+        parsing: .unconditional, help: "List only the session of this profile. If it is not signed in, fail.",
+        completion: Profile.completion, transform: Profile.init(_:))
     var profile: Profile?
     @Option(parsing: .unconditional, help: "List only the sessions at this issuer.")
     var issuer: String?

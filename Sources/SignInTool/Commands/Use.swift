@@ -7,7 +7,7 @@ struct Use: Command {
         commandName: "use", abstract: "Chooses the profile for commands that name no session.",
         discussion: "Example: sign-in use work")
 
-    @Argument(help: "The profile.")
+    @Argument(help: "The profile.", completion: Profile.completion, transform: Profile.init(_:))
     var profile: Profile?
     @Flag(help: "Choose no profile.")
     var none = false
@@ -21,6 +21,9 @@ struct Use: Command {
         try profile?.checkIsKnown()
         try Profile.use(profile)
         let name = profile?.name
+        if let other = variable(Profile.variableInUse), other != name {
+            console.say("The variable \(Profile.variableInUse) takes precedence here: it names \(other).")
+        }
         try console.succeed(
             ["profile": name.map(JSON.string) ?? .null], text: name.map { "In use: \($0)" } ?? "No profile is in use.")
         return 0

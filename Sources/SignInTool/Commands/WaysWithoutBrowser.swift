@@ -1,6 +1,5 @@
 internal import AppAuth
 internal import AppAuthConcurrency
-internal import Glibc
 internal import JOSE
 
 /// The alternatives if no browser can come back to the sign-in: pasting a URL into standard input, or a code for
@@ -59,11 +58,7 @@ struct DeviceCommand {
         var words = ["sign-in", "device"] + login.provider.words + ["--client-id", clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         for resource in login.target.resource { add("--resource", resource) }
-        add("--client-secret-file", login.client.secretFile.map(Self.readable))
-        add("--client-assertion-file", login.client.assertionFile)
-        add("--client-key", login.client.keyFile)
-        add("--client-auth", login.client.method?.rawValue)
-        add("--assertion-audience", login.client.audience?.argument)
+        words += login.client.words
         add("--scope", login.scope)
         add("--profile", login.session.profile?.name)
         add("--store", login.session.store?.argument)
@@ -72,14 +67,6 @@ struct DeviceCommand {
         if login.common.json { words.append("--json") }
         line = words.map(\.quotedForShell).joined(separator: " ")
     }
-
-    /// Returns the path of a regular file. A pipe has been read already, so the user must name another file: `FILE`, as
-    /// in the help.
-    private static func readable(_ file: String) -> String {
-        var status = stat()
-        return stat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? file : "FILE"
-    }
-
 }
 
 extension String {

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import Glibc
 
 /// The options for client authentication.
 struct ClientOptions: ParsableArguments, Sendable {
@@ -58,6 +59,21 @@ struct ClientOptions: ParsableArguments, Sendable {
     func requireIssuer(_ issuer: String?) throws {
         guard issuer == nil, secretFile != nil || keyFile != nil || assertionFile != nil else { return }
         throw ValidationError("the client's credential is for one provider: name its --issuer")
+    }
+
+    /// The options as they were given, for another command line. The path of a pipe is `FILE`, as in the help: its
+    /// contents have been read already.
+    var words: [String] {
+        func isFile(_ path: String) -> Bool {
+            var status = stat()
+            return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        }
+        let options = [
+            ("--client-secret-file", secretFile.map { isFile($0) ? $0 : "FILE" }),
+            ("--client-assertion-file", assertionFile), ("--client-key", keyFile), ("--client-auth", method?.rawValue),
+            ("--assertion-audience", audience?.argument),
+        ]
+        return options.flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
 
     /// Whether any of the options is given.
@@ -132,6 +148,15 @@ struct AssertionAudience: ExpressibleByArgument, Sendable {
         default:
             guard let url = try? SecureURL(argument) else { return nil }
             audience = .other(url.string)
+        }
+    }
+
+    /// Returns nil for the default audience.
+    init?(_ audience: ClientAuthentication.Audience) {
+        switch audience {
+        case .issuer, .endpoint: return nil
+        case .tokenEndpoint: self.init(argument: "token-endpoint")
+        case .other(let url): self.init(argument: url)
         }
     }
 }

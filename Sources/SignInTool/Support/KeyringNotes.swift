@@ -32,8 +32,8 @@ extension StateFolder {
     }
 
     /// Removes the note of a session that no longer exists.
-    func removeNote(of store: KeyringTokenStore) {
-        if let name = SessionName(account: store.account) { remove(name.fileName + ".keyring") }
+    func removeNote(of store: KeyringTokenStore) throws {
+        if let name = SessionName(account: store.account) { try remove(name.fileName + ".keyring") }
     }
 
     /// Returns whether a note says that a session was stored there. A locked keyring then still has it.

@@ -26,7 +26,8 @@ struct GeneralOptions: ParsableArguments, Sendable {
 struct SessionOptions: ParsableArguments, Sendable {
     @Option(
         parsing: .unconditional,
-        help: "The profile of the session. (default: SIGN_IN_PROFILE, or the one that 'sign-in use' has chosen)")
+        help: "The profile of the session. (default: SIGN_IN_PROFILE, or the one that 'sign-in use' has chosen)",
+        completion: Profile.completion, transform: Profile.init(_:))
     var profile: Profile?
     @Option(parsing: .unconditional, help: "The issuer of the session; required if several are stored.")
     var issuer: String?
@@ -49,7 +50,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         help: """
             A name for the session and these options: with it alone, you can sign in again. (default: without --issuer, \
             SIGN_IN_PROFILE or the one that 'sign-in use' has chosen)
-            """)
+            """, completion: Profile.completion, transform: Profile.init(_:))
     var profile: Profile?
     @Option(
         parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
@@ -75,9 +76,27 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                 + "--client-id to replace that session")
     }
 
+    /// Returns the profile's session at this issuer, which only its user may replace; nil for none.
+    func former(in store: any TokenStore, at issuer: String) async throws -> AuthStateRecord? {
+        guard profile != nil, let former = try await store.load(), former.client.provider.issuer.string == issuer
+        else { return nil }
+        return former
+    }
+
+    /// Throws if the new session is not that of the profile's user.
+    func requireUser(of former: AuthStateRecord?, in new: AuthStateRecord) throws {
+        guard let profile, let former else { return }
+        do { try new.requireUser(of: former) } catch var error as AuthError {
+            error.message += ". To replace it, sign out of it first: sign-in logout --profile \(profile.name)"
+            throw error
+        }
+    }
+
     /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
-    func note(_ store: any TokenStore, _ console: Console) {
+    /// Says so if other commands will not use the session, because a profile is in use.
+    func note(_ record: AuthStateRecord, in store: any TokenStore, _ console: Console) {
         StateFolder.note(store, console)
+        sayIfAnotherIsInUse(record, console)
         let line = SignInLine(console.arguments)
         // Options that only complete those of the profile apply once.
         guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
@@ -85,6 +104,21 @@ struct NewSessionOptions: ParsableArguments, Sendable {
             let why = (error as? AuthError)?.message ?? "\(error)"
             console.note("the options of the profile could not be stored: \(why)")
         }
+    }
+}
+
+extension NewSessionOptions {
+    private func sayIfAnotherIsInUse(_ record: AuthStateRecord, _ console: Console) {
+        guard let inUse = try? Profile.chosen(nil, lineNamesSession: false), inUse != profile else { return }
+        let words: [String]
+        switch (profile, store) {
+        case (_, .memory?): return
+        case (let profile?, _): words = ["--profile", profile.name]
+        case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
+        default: words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
+        }
+        let options = words.map(\.quotedForShell).joined(separator: " ")
+        console.say("The profile \(inUse.name) is in use. For this session, add to other commands: \(options)")
     }
 }
 
@@ -147,6 +181,14 @@ enum StoreChoice: Sendable {
         case _ where argument.hasPrefix("encrypted:") && argument.count > "encrypted:".count:
             self = .encrypted(String(argument.dropFirst("encrypted:".count)))
         default: throw ValidationError("expected file:PATH, encrypted:PATH, keyring or memory")
+        }
+    }
+
+    /// The path of a file; nil for another store.
+    var path: String? {
+        switch self {
+        case .file(let path), .encrypted(let path): path
+        case .keyring, .memory: nil
         }
     }
 

@@ -7,8 +7,17 @@ internal import JOSE
 ///
 /// Its session is named after it. Beside it, `NAME.profile` has the command line of the sign-in, without secrets, so that
 /// the user can sign in again with the name alone. It outlives the session.
-struct Profile: ExpressibleByArgument, Hashable, Sendable {
+struct Profile: Hashable, Sendable {
     let name: String
+
+    private static let rule =
+        "expected 1 to 32 letters, digits, '.', '_' and '-', of which the first is not '.' or '-'"
+
+    /// - Throws: `ValidationError` with the rule for names.
+    init(_ argument: String) throws {
+        guard let profile = Profile(argument: argument) else { throw ValidationError(Self.rule) }
+        self = profile
+    }
 
     /// - Parameter argument: A file name of 1 to 32 letters, digits, `.`, `_` and `-` that does not begin with `.` or
     ///   `-`.
@@ -21,7 +30,7 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     }
 
     /// The known profiles, for the completion in a shell.
-    static var defaultCompletionKind: CompletionKind {
+    static var completion: CompletionKind {
         .custom { _, _, _ in ((try? Profile.all()) ?? []).map(\.name) }
     }
 
@@ -29,10 +38,8 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// `SIGN_IN_PROFILE`, or else the one that `sign-in use` has chosen.
     static func chosen(_ named: Profile?, lineNamesSession: Bool) throws -> Profile? {
         guard named == nil, !lineNamesSession else { return named }
-        if let name = variable("SIGN_IN_PROFILE") {
-            guard let profile = Profile(argument: name) else {
-                throw WrongUsage("SIGN_IN_PROFILE: expected the name of a profile, see 'sign-in accounts'")
-            }
+        if let name = variable(Self.variableInUse) {
+            guard let profile = Profile(argument: name) else { throw WrongUsage("\(variableInUse): \(rule)") }
             return profile
         }
         return try (try? StateFolder())?.text(of: Self.fileInUse).flatMap { Profile(argument: $0) }
@@ -41,18 +48,29 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// Chooses the profile for commands whose command line names no session; nil for none.
     static func use(_ profile: Profile?) throws {
         let folder = try StateFolder()
-        guard let profile else { return folder.remove(fileInUse) }
+        guard let profile else { return try folder.remove(fileInUse) }
         try folder.write(profile.name + "\n", to: fileInUse)
     }
+
+    /// The environment variable that takes precedence over the choice of ``use(_:)``.
+    static let variableInUse = "SIGN_IN_PROFILE"
 
     /// It has no extension, as the files of sessions and profiles have.
     private static let fileInUse = "profile-in-use"
 
     /// Checks that the user has signed in with this profile, even if the session is over.
     func checkIsKnown() throws {
-        guard try signIn == nil else { return }
-        let known = try Profile.all().map(\.name).joined(separator: ", ")
-        throw WrongUsage("there is no profile '\(name)': expected \(known.isEmpty ? "one of a sign-in" : known)")
+        if try signIn == nil { throw WrongUsage(try isUnknown) }
+    }
+
+    /// The sentence that there is no such profile.
+    var isUnknown: String {
+        get throws {
+            let known = try Profile.all().map(\.name).joined(separator: ", ")
+            return known.isEmpty
+                ? "there is no profile yet. To create '\(name)', sign in with --profile \(name), --issuer and --client-id"
+                : "there is no profile '\(name)': expected \(known)"
+        }
     }
 
     /// Whether there is a file of the session in the default folder.
@@ -63,13 +81,22 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
         get throws {
             let folder = try StateFolder()
             guard let text = try folder.text(of: file) else { return nil }
-            guard let words = try? JSON(parsing: Array(text.utf8)).strings, !words.isEmpty else {
+            let words = (try? JSON(parsing: Array(text.utf8)).strings) ?? []
+            let store = SignInLine(words).value(of: "--store")
+            guard !words.isEmpty, store == nil || (try? store.map(StoreChoice.init)) != nil else {
                 throw AuthError(
-                    .store, .store, "\(folder.path)/\(file) is damaged. Sign in with --issuer and --client-id once",
-                    outcome: .notSent)
+                    .store, .store,
+                    "\(folder.path)/\(file) is damaged. Sign in with --profile \(name), --issuer and --client-id once, or "
+                        + "remove it: sign-in logout --profile \(name) --forget", outcome: .notSent)
             }
             return words
         }
+    }
+
+    /// Whether the words cannot be read.
+    var isDamaged: Bool {
+        do { _ = try signIn } catch { return true }
+        return false
     }
 
     private var file: String { name + ".profile" }
@@ -82,8 +109,8 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// Removes the command line of the sign-in.
     func forget() throws {
         let folder = try StateFolder()
-        folder.remove(file)
-        if try folder.text(of: Self.fileInUse) == name { folder.remove(Self.fileInUse) }
+        try folder.remove(file)
+        if try folder.text(of: Self.fileInUse) == name { try folder.remove(Self.fileInUse) }
     }
 
     /// All known profiles, by name.
@@ -95,6 +122,19 @@ struct Profile: ExpressibleByArgument, Hashable, Sendable {
     /// The store of the session, as the sign-in has named it.
     var store: any TokenStore {
         get throws { try choice?.store(.profile(self)) ?? StateFolder().store(.profile(self)) }
+    }
+
+    /// The store of the session; the default one if a damaged profile does not say where its session is.
+    var likelyStore: any TokenStore {
+        get throws { try (try? store) ?? StateFolder().store(.profile(self)) }
+    }
+
+    /// The error that nothing is known of the session of a profile that was damaged.
+    var hasLostItsSession: AuthError {
+        AuthError(
+            .store, .store,
+            "the profile \(name) was damaged and is removed. If its session was in another --store, sign out of it there",
+            outcome: .notSent)
     }
 
     private var choice: StoreChoice? {

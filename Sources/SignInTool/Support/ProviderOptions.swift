@@ -93,13 +93,17 @@ extension ProviderPreset {
     }
 }
 
+extension ProviderMetadata {
+    /// The preset that a sign-in has noted in metadata of its own. A provider's metadata chooses no preset.
+    var notedPreset: ProviderOptions.Preset? {
+        isDiscovered ? nil : document[ProviderPreset.member]?.string.flatMap(ProviderOptions.Preset.init(rawValue:))
+    }
+}
+
 extension Environment {
     /// Returns the environment with the dialect of a stored session's provider; nil if that is the standard one.
     func speaking(to provider: ProviderMetadata) -> Environment? {
-        // Only this program chooses a preset: the provider's own metadata does not.
-        guard !provider.isDiscovered, let name = provider.document[ProviderPreset.member]?.string,
-            let dialect = ProviderOptions.Preset(rawValue: name)?.preset.dialect
-        else { return nil }
+        guard let dialect = provider.notedPreset?.preset.dialect else { return nil }
         var environment = self
         environment.dialect = dialect
         return environment

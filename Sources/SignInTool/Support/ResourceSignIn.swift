@@ -78,7 +78,10 @@ struct ResourceSignIn {
     ) async throws -> (id: String, registered: Client?) {
         let issuer = provider.issuer.string
         if let id { return (id, try RegisteredClients.find(issuer: issuer, clientID: id)) }
-        if let document, provider.supportsClientIDMetadataDocuments { return (document, nil) }
+        if let document {
+            if provider.supportsClientIDMetadataDocuments { return (document, nil) }
+            console.say("The provider accepts no client ID metadata document: a registered client is used instead.")
+        }
         let known = try RegisteredClients.all(at: issuer).first { suits($0, redirectURIs, grant) }
         if let known { return (known.id, known) }
         let client = try await register(redirectURIs, console)

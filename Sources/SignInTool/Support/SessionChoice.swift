@@ -59,7 +59,7 @@ extension SessionOptions {
         guard matches(client) else {
             throw AuthError(
                 .invalidConfiguration, .store,
-                "\(store.location) has the session of \(client.id) at \(client.provider.issuer). Use --issuer and "
+                "\(store.shownLocation) has the session of \(client.id) at \(client.provider.issuer). Use --issuer and "
                     + "--client-id for that session, or leave them out",
                 outcome: .notSent)
         }
@@ -80,7 +80,7 @@ extension SessionOptions {
             let (store, name) = (entries[index].store, names[index])
             if let profile = entries[index].profile { return "--profile \(profile.name)" }
             if let name, names.filter({ $0 == name }).count == 1 { return name }
-            guard store is KeyringTokenStore else { return "--store \(store.location)" }
+            guard store is KeyringTokenStore else { return "--store \(store.shownLocation)" }
             return name.map { "--store keyring \($0)" } ?? "--store keyring"
         }
     }
@@ -96,9 +96,7 @@ extension SessionOptions {
         let deadline = ContinuousClock.now + limit
         let store = try await find(within: limit)
         guard let store, let state = try await restore(store, console.environment) else {
-            throw AuthError(
-                .signInRequired, .store, "not signed in. Sign in with: \(try signInCommand(store, nil))",
-                outcome: .notSent)
+            throw AuthError(.signInRequired, .store, "not signed in\(try wayToSignIn(store))", outcome: .notSent)
         }
         do { return try await work(state) } catch {
             let pause = Duration.milliseconds(250)
@@ -108,24 +106,41 @@ extension SessionOptions {
             }
             await settle(state, console)
             let record = await state.record
-            guard var required = error as? AuthError, required.needsSignIn, !required.needsScope(in: record) else {
-                throw error
-            }
-            required.message += " with: \(try signInCommand(store, record.client))"
+            guard var required = error as? AuthError, required.needsSignIn else { throw error }
+            required.message += " with: \(try command(store, record, requesting: required.missingScope(in: record)))"
             throw required
         }
     }
 
-    /// Returns the command line that signs in to a session.
-    private func signInCommand(_ found: (any TokenStore)?, _ client: Client?) throws -> String {
-        if let profile = try chosenProfile ?? found.flatMap(StateFolder.profile) {
-            let remembered = try? profile.signIn
-            let missing = remembered == nil ? " --issuer URL --client-id ID" : ""
-            return "sign-in \(remembered?.first ?? SignInLine.commands[0]) --profile \(profile.name)\(missing)"
+    /// Returns how to create the session that is not there.
+    private func wayToSignIn(_ found: (any TokenStore)?) throws -> String {
+        if let profile = try profile(of: found), try profile.signIn == nil { return ": \(try profile.isUnknown)" }
+        return ". Sign in with: \(try command(found, nil))"
+    }
+
+    private func profile(of found: (any TokenStore)?) throws -> Profile? {
+        try chosenProfile ?? found.flatMap(StateFolder.profile)
+    }
+
+    /// Returns the command line that signs in to a session again.
+    ///
+    /// - Parameter missing: A scope to request in addition.
+    private func command(
+        _ found: (any TokenStore)?, _ record: AuthStateRecord?, requesting missing: Scope? = nil
+    ) throws -> String {
+        let profile = try profile(of: found)
+        var words: [String]
+        if let profile, let remembered = try? profile.signIn {
+            words = ["sign-in", remembered[0]]
+            if let record, let missing {
+                words += ["--scope", record.scopeToRequestAgain.adding([missing]).spaceDelimited ?? ""]
+            }
+        } else if let record {
+            words = record.signInAgain(requesting: missing)
+        } else {
+            words = ["sign-in", SignInLine.commands[0], "--issuer", issuer ?? "URL", "--client-id", clientID ?? "ID"]
         }
-        var words = ["sign-in", SignInLine.commands[0]]
-        words += ["--issuer", client?.provider.issuer.string ?? issuer ?? "URL"]
-        words += ["--client-id", client?.id ?? clientID ?? "ID"]
+        if let profile { words += ["--profile", profile.name] }
         if let store { words += ["--store", store.argument] }
         return words.map(\.quotedForShell).joined(separator: " ")
     }
@@ -143,8 +158,13 @@ extension SessionOptions {
 }
 
 extension AuthError {
-    /// Whether the same sign-in would not help: the message says which scope to request.
-    fileprivate func needsScope(in record: AuthStateRecord) -> Bool {
-        code == .noRefreshToken || (code == .noIDToken && record.idToken == nil)
+    /// The scope without which the same sign-in would not help; nil for none.
+    fileprivate func missingScope(in record: AuthStateRecord) -> Scope? {
+        switch code {
+        // A preset's provider has another way to ask for a refresh token.
+        case .noRefreshToken: record.client.provider.preset == nil ? .offlineAccess : nil
+        case .noIDToken: record.idToken == nil ? .openID : nil
+        default: nil
+        }
     }
 }

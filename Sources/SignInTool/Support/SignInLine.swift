@@ -9,20 +9,26 @@ struct SignInLine {
     static let commands = ["login", "device", "password"]
     /// The options that name a stored session.
     static let namingOptions = ["--issuer", "--client-id", "--store"]
+    private static let resource = "--resource"
 
     /// Whether the line says itself where to sign in. The client's secret goes to the provider that these options name
     /// (RFC 6749 §2.3.1), so a profile completes none of them.
     var namesSession: Bool { (Self.namingOptions + ProviderOptions.names).contains { value(of: $0) != nil } }
 
     /// Whether the line names a resource, which can say itself where to sign in.
-    var namesResource: Bool { value(of: "--resource") != nil }
+    var namesResource: Bool { value(of: Self.resource) != nil }
+
+    private var resources: Set<String> { Set(options.filter { $0.name == Self.resource }.compactMap(\.value)) }
 
     /// Returns the value of an option: the last one, as the parser does.
     func value(of option: String) -> String? { options.last { $0.name == option }?.value }
 
     /// Returns the line with the options that the profile remembers, if it is a sign-in that names only a profile, or
     /// nothing while a profile is in use. If the profile remembers another command, only the options that both have
-    /// apply.
+    /// apply. If the line names resources, they replace the remembered ones.
+    ///
+    /// A resource says itself where to sign in. So for a line that names one and no profile, the profile in use counts
+    /// only if it is new, or remembers the same resource.
     ///
     /// - Parameter known: Returns the options of a command.
     func completed(_ known: (_ command: String) -> Set<String>) throws -> SignInLine {
@@ -38,6 +44,7 @@ struct SignInLine {
         let name = named == nil ? ["--profile", profile.name] : []
         // A new profile: the resource says where to sign in.
         if line == nil, namesResource { return SignInLine([command] + name + words.dropFirst()) }
+        if named == nil, namesResource, line?.resources != resources { return self }
         guard let line else {
             throw WrongUsage(
                 "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
@@ -48,6 +55,7 @@ struct SignInLine {
             let known = known(command)
             remembered.removeAll { !known.contains($0.name) }
         }
+        if namesResource { remembered.removeAll { $0.name == Self.resource } }
         return SignInLine([command] + remembered.flatMap(\.words) + name + words.dropFirst())
     }
 

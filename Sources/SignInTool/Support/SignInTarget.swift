@@ -41,25 +41,33 @@ struct SignInTarget {
     init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) {
         let environment = environment.speaking(to: record.client.provider) ?? environment
         (configuration, registered) = (ClientConfiguration(record.client, environment: environment), record.client)
-        let google = ProviderPreset.google
-        options = record.client.provider.issuer == google.issuer ? google.options : .init()
+        options = record.client.provider.preset?.preset.options ?? .init()
         redirectURIs = record.client.registration?.metadata.redirectURIs ?? record.redirectURI.map { [$0] }
         configuration.scope = scope
     }
 }
 
 extension AuthStateRecord {
-    /// Throws if this session must not take the place of another one: the browser has signed in another user, or there
-    /// is no refresh token any more.
+    /// Throws if this session must not take the place of another one: it is another user's, or has no refresh token any
+    /// more.
     func requireContinuation(of former: AuthStateRecord) throws {
-        func refusal(_ why: String) -> AuthError {
-            AuthError(.sessionReplaced, .store, "\(why). The stored session stays as it was", outcome: .notSent)
-        }
-        if let user = former.idToken, let found = idToken, !found.subject.isExactly(user.subject) {
-            throw refusal("the browser has signed in another user")
-        }
+        try requireUser(of: former)
         guard former.refreshToken == nil || refreshToken != nil else {
-            throw refusal("the new session would have no refresh token")
+            throw AuthError(
+                .sessionReplaced, .store,
+                "the new session would have no refresh token. The stored session stays as it was", outcome: .notSent)
         }
     }
+
+    /// Throws if both sessions say whose they are, and that is not the same user.
+    func requireUser(of former: AuthStateRecord) throws {
+        guard let user = former.idToken, let found = idToken, !found.subject.isExactly(user.subject) else { return }
+        throw AuthError(
+            .sessionReplaced, .store,
+            "another user has signed in: \(userDescription), not \(former.userDescription). The stored session stays as "
+                + "it was", outcome: .notSent)
+    }
+
+    /// What a provider knows the user by, for `login_hint`.
+    var loginHint: String? { idToken.flatMap { $0.claims.preferredUsername ?? $0.claims.email } }
 }

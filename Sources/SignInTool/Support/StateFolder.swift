@@ -77,7 +77,12 @@ struct StateFolder: Sendable {
         }
     }
 
-    func remove(_ file: String) { unlink("\(path)/\(file)") }
+    /// Removes a small file. It is also a success if there is none.
+    func remove(_ file: String) throws {
+        guard unlink("\(path)/\(file)") != 0, errno != ENOENT else { return }
+        let error = SystemError(number: errno)
+        throw AuthError(.store, .store, "\(path)/\(file) cannot be removed: \(error.text)", outcome: .notSent)
+    }
 
     /// Returns all stores of this folder that may hold a session, by name.
     func stores() throws -> [any TokenStore] {
@@ -92,7 +97,7 @@ struct StateFolder: Sendable {
         let folder = try StateFolder()
         let profiles = try Profile.all().map { profile in
             // A damaged profile does not hide the others.
-            (store: (try? profile.store) ?? folder.store(.profile(profile)), profile: Optional(profile))
+            (store: try profile.likelyStore, profile: Optional(profile))
         }
         let others = try folder.stores().filter { store in
             !profiles.contains { $0.store.location == store.location }

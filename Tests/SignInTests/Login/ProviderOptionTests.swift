@@ -46,6 +46,34 @@ struct ProviderOptionTests {
         }
     }
 
+    @Test func `a step-up signs in with the preset of the session, and --verbose says so`() async throws {
+        try await withDesk(.gitHub) { fixture in
+            _ = try await fixture.start(["login"] + gitHub(fixture)).outcome().result()
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
+            let outcome = try await fixture.run(
+                "request", "GET", fixture.provider.url(.api), "--step-up", "--verbose", "--json")
+            #expect(try outcome.result()["status"] == 200)
+            #expect(outcome.errors.contains("signing in as with --preset github"), "\(outcome)")
+            #expect(try await fixture.run("token", "--json").result()["scope"] == "profile email api")
+        }
+    }
+
+    @Test(arguments: [
+        ["--preset", "github"], ["--preset", "google"], ["--token-endpoint", "https://op.example/token"],
+    ])
+    func `without a client id, a provider without registration is not one to register at`(
+        options: [String]
+    ) async throws {
+        try await withDesk { fixture in
+            let message = try await fixture.start(["login", "--json"] + options).outcome().wrongUsage()
+            #expect(message.contains("'--client-id <client-id>'"), "\(message)")
+            #expect(!message.contains("sign-in register"), "\(message)")
+            let issuer = try await fixture.run("login", "--json", "--issuer", fixture.issuer).wrongUsage()
+            #expect(issuer.contains("see 'sign-in register'"), "\(issuer)")
+        }
+    }
+
     @Test func `a provider's own metadata chooses no preset`() async throws {
         try await withDesk { fixture in
             let edit = Fault.editDocument { $0["sign_in_preset"] = "github" }

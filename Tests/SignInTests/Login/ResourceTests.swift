@@ -145,14 +145,14 @@ struct ResourceTests {
             #expect(session["client_id"]?.string == document && fixture.provider.count(.clientRegistration) == 0)
         }
         try await run { fixture, url in
-            let session = try await fixture.run(
-                "login", "--json", "--resource", url, "--client-document", document
-            ).result()
+            let outcome = try await fixture.run("login", "--json", "--resource", url, "--client-document", document)
+            let session = try outcome.result()
             #expect(session["client_id"]?.string != document && fixture.provider.count(.clientRegistration) == 1)
+            #expect(outcome.errors.contains("accepts no client ID metadata document"), "\(outcome)")
         }
     }
 
-    @Test func `a request names the scopes that it needs, and signing in with them satisfies the resource`()
+    @Test func `a request that lacks a scope names --step-up, and signing in with the scope satisfies the resource`()
         async throws
     {
         try await run { fixture, url in
@@ -161,8 +161,7 @@ struct ResourceTests {
             _ = try await fixture.start(login + ["profile"]).outcome().result()
             let refused = try await fixture.run("request", "GET", url)
             #expect(refused.status == 1, "\(refused)")
-            let hint = "The resource requires another sign-in: sign-in login … --scope 'profile api'"
-            #expect(refused.errorLines.last == hint)
+            #expect(refused.errorLines.last?.hasSuffix("repeat this command with --step-up.") == true, "\(refused)")
             _ = try await fixture.start(login + ["profile api"]).outcome().result()
             // The first client was registered for fewer scopes.
             #expect(fixture.provider.count(.clientRegistration) == 2)
@@ -253,6 +252,39 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a resource is asked even while a profile for something else is in use`() async throws {
+        let bob = LocalProvider.User(name: "bob", password: "builder", subject: "bob")
+        try await run {
+            $0.users.append(bob)
+        } _: { fixture, url in
+            let form = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
+            _ = try await fixture.login("--profile", "bob", with: form).result()
+            _ = try await fixture.run("use", "bob")
+            for variables in [[:], ["SIGN_IN_PROFILE": "bob"]] {
+                let session = try await fixture.run("login", "--json", "--resource", url, with: variables).result()
+                #expect(session["client_id"] != "demo" && session["scope"] == "offline_access api")
+            }
+            #expect(fixture.provider.count(.api) == 2)
+            #expect(try await fixture.run("userinfo", "--json").result()["sub"] == "bob")
+            let requests = fixture.provider.log.count
+            try await fixture.run("login", "--json", "--resource", "ftp://x.example").failure(
+                1, "invalid_configuration")
+            #expect(fixture.provider.log.count == requests)
+        }
+    }
+
+    @Test func `the profile in use signs in again for the resource that it remembers`() async throws {
+        try await run { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url, "--profile", "notes").result()
+            _ = try await fixture.run("use", "notes")
+            for options in [[], ["--profile", "notes"]] {
+                _ = try await fixture.start(["login", "--json", "--resource", url] + options).outcome().result()
+            }
+            #expect(fixture.stored.filter { $0.hasSuffix(".json") } == ["notes.json"])
+            #expect(fixture.provider.count(.api) == 3)
+        }
+    }
+
     @Test func `a request does not sign in again for scopes that the session has`() async throws {
         try await run { fixture, url in
             _ = try await fixture.run("login", "--json", "--resource", url).result()
@@ -260,6 +292,7 @@ struct ResourceTests {
                 .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
             let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
             #expect(try outcome.status == 1 && outcome.json()["status"] == 403)
+            #expect(outcome.errorLines.last == "The resource still requires another sign-in.")
             #expect(fixture.provider.count(.authorization) == 1)
         }
     }

@@ -63,6 +63,19 @@ struct LogoutTests {
         }
     }
 
+    @Test func `--all says about which session a message is`() async throws {
+        try await withDesk { fixture in
+            for name in ["home", "work"] { _ = try await fixture.login("--profile", name).result() }
+            let outcome = try await fixture.run("logout", "--all", "--local")
+            #expect(outcome.status == 0 && outcome.errorLines.count == 4, "\(outcome)")
+            for name in ["home", "work"] {
+                let prefix = "sign-in: file:\(fixture.sessions)/\(name).json: the "
+                let lines = outcome.errorLines.filter { $0.hasPrefix(prefix) && $0.contains("token stays valid until") }
+                #expect(lines.count == 2, "\(outcome)")
+            }
+        }
+    }
+
     @Test func `--all counts the sessions that there were`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--profile", "work").result()
@@ -79,10 +92,25 @@ struct LogoutTests {
             _ = try await fixture.login("--profile", "home", "--store", "file:\(fixture.home)/home").result()
             _ = try await fixture.login("--profile", "work").result()
             try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/home.profile"))
-            let outcome = try await fixture.run("logout", "--all", "--revoke-only", "--json", "--forget")
+            let outcome = try await fixture.run("logout", "--all", "--revoke-only", "--json")
             #expect(outcome.status == 1, "\(outcome)")
-            #expect(try outcome.json()["error"]?["message"]?.string?.contains("home.profile is damaged") == true)
-            #expect(fixture.stored == ["home.profile"])
+            let message = try #require(outcome.json()["error"]?["message"]?.string)
+            #expect(message.contains("home.profile is damaged"), "\(message)")
+            #expect(message.hasSuffix("remove it: sign-in logout --profile home --forget"), "\(message)")
+            #expect(fixture.stored == ["home.profile", "work.profile"])
+            let forgotten = try await fixture.run("logout", "--all", "--json", "--forget")
+            #expect(forgotten.status == 1 && forgotten.errors.contains("in another --store"), "\(forgotten)")
+            #expect(fixture.stored.isEmpty)
+        }
+    }
+
+    @Test func `--all names a session once, even if its profile is damaged`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/work.profile"))
+            let result = try await fixture.run("logout", "--all", "--revoke-only", "--json").result()
+            let stores = result["sessions"]?.array?.map { $0["store"]?.string }
+            #expect(stores == ["file:\(fixture.sessions)/work.json"], "\(result)")
         }
     }
 

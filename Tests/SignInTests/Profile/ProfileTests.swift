@@ -200,6 +200,45 @@ struct ProfileTests {
         }
     }
 
+    @Test(arguments: [[], ["--issuer", "--client-id"]])
+    func `a profile's session is not replaced by another user's`(naming: [String]) async throws {
+        try await withTwoProfiles { fixture in
+            let options = naming.flatMap { [$0, $0 == "--issuer" ? fixture.issuer : "demo"] }
+            let login = ["login", "--json", "--profile", "home"] + options
+            let before = try await fixture.run("token", "--profile", "home").output
+            let refused = try await fixture.start(login).outcome().failure(1, "session_replaced")
+            #expect(refused.contains("248289761001") && refused.contains("not bob"), "\(refused)")
+            #expect(refused.hasSuffix("sign-in logout --profile home"), "\(refused)")
+            #expect(try await fixture.run("token", "--profile", "home").output == before)
+            _ = try await fixture.run("logout", "--json", "--profile", "home").result()
+            #expect(try await fixture.start(login).outcome().result()["id_token_claims"]?["sub"] == "248289761001")
+        }
+    }
+
+    @Test func `a code for another device does not replace the session of a profile's user either`() async throws {
+        var configuration = LocalProvider.Configuration.device
+        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "home", with: Self.bob).result()
+            let process = try fixture.start(["device", "--json", "--profile", "home"])
+            try await DeviceCode(process).decide("allow")
+            try await process.outcome().failure(1, "session_replaced")
+            #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
+        }
+    }
+
+    @Test func `another sign-in with a profile suggests its user, unless the line does`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            for hint in [[], ["--login-hint", "eve"], ["--param", "login_hint=mallory"]] {
+                _ = try await fixture.start(["login", "--json", "--profile", "work"] + hint).outcome().result()
+            }
+            _ = try await fixture.login().result()
+            let hints = fixture.provider.log(.authorization).map { $0.query["login_hint"] }
+            #expect(hints == [nil, "alice", "eve", "mallory", nil])
+        }
+    }
+
     @Test func `accounts lists the profiles and the other sessions, without tokens`() async throws {
         try await withTwoProfiles { fixture in
             _ = try await fixture.login().result()
@@ -228,6 +267,21 @@ struct ProfileTests {
         }
     }
 
+    @Test func `a profile that cannot be removed is reported`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("use", "home")
+            _ = try await fixture.run("logout", "--json", "--local").result()
+            chmod(fixture.sessions, 0o500)
+            defer { chmod(fixture.sessions, 0o700) }
+            for (command, file) in [(["use", "--none"], "profile-in-use"), (["logout", "--forget"], "home.profile")] {
+                let outcome = try await fixture.startWithoutPrivileges(command + ["--json"]).outcome()
+                let message = try outcome.failure(1, "store")
+                #expect(message == "\(fixture.sessions)/\(file) cannot be removed: Permission denied")
+            }
+            #expect(fixture.stored == ["home.profile", "profile-in-use", "work.json", "work.profile"])
+        }
+    }
+
     @Test func `a sign-in that fails changes no profile`() async throws {
         try await withTwoProfiles { fixture in
             let before = try String(contentsOfFile: fixture.sessions + "/home.profile", encoding: .utf8)
@@ -248,15 +302,82 @@ struct ProfileTests {
         try await withDesk { fixture in try await fixture.start(arguments + ["--json"]).outcome().wrongUsage() }
     }
 
-    @Test func `a damaged profile is named, and a complete sign-in replaces it`() async throws {
+    @Test func `a name that a profile cannot have is refused with the rule`() async throws {
+        try await withDesk { fixture in
+            let rule = "expected 1 to 32 letters, digits, '.', '_' and '-', of which the first is not '.' or '-'"
+            for line in [["token", "--profile", "a b"], ["login", "--profile", "a b"], ["use", "a b"]] {
+                let message = try await fixture.start(line + ["--json"]).outcome().wrongUsage()
+                #expect(message.contains("'a b'") && message.hasSuffix(rule), "\(message)")
+            }
+            let variable = try await fixture.run("token", "--json", with: ["SIGN_IN_PROFILE": "a b"])
+            #expect(try variable.wrongUsage() == "SIGN_IN_PROFILE: \(rule)")
+            let accounts = try await fixture.run("accounts", with: ["SIGN_IN_PROFILE": "a b"])
+            #expect(accounts.status == 0 && accounts.errors == "sign-in: SIGN_IN_PROFILE: \(rule)\n", "\(accounts)")
+        }
+    }
+
+    @Test func `a sign-in names its profile, and says so if another one is in use`() async throws {
         try await withTwoProfiles { fixture in
-            try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/home.profile"))
-            for command in ["token", "login"] {
-                let outcome = try await fixture.run(command, "--json", "--profile", "home")
-                #expect(try outcome.failure(1, "store").contains("home.profile is damaged"))
+            _ = try await fixture.run("use", "home")
+            func login(_ options: [String], with changes: [String: String] = [:]) async throws -> Outcome {
+                try await fixture.start(["login"] + options, changes).outcome()
+            }
+            let client = ["--issuer", fixture.issuer, "--client-id", "demo"]
+            let own = try await login([], with: Self.bob)
+            #expect(own.outputLines.first == "Signed in at \(fixture.issuer) as bob, with the profile home.")
+            #expect(!own.errors.contains("is in use"), "\(own)")
+            let hint = "The profile home is in use. For this session, add to other commands: "
+            let store = ["--store", "file:\(fixture.home)/session"]
+            for (options, named) in [(client, client), (client + store, store)] {
+                let outcome = try await login(options)
+                #expect(outcome.errorLines.contains(hint + named.joined(separator: " ")), "\(outcome)")
+                #expect(try await subject(fixture, named) == "248289761001")
+            }
+            let work = try await login(["--profile", "work"])
+            #expect(work.errorLines.contains(hint + "--profile work"), "\(work)")
+            #expect(try await !login(client + ["--store", "memory"]).errors.contains("is in use"))
+        }
+    }
+
+    @Test func `use says that the variable takes precedence`() async throws {
+        try await withTwoProfiles { fixture in
+            let other = try await fixture.run("use", "home", with: ["SIGN_IN_PROFILE": "work"])
+            #expect(other.output == "In use: home\n")
+            #expect(other.errors == "The variable SIGN_IN_PROFILE takes precedence here: it names work.\n")
+            #expect(try await fixture.run("use", "home", with: ["SIGN_IN_PROFILE": "home"]).errors.isEmpty)
+            #expect(try await fixture.run("use", "--none", with: ["SIGN_IN_PROFILE": "home"]).errors.contains("home"))
+        }
+    }
+
+    @Test func `without any profile, use and logout say how to create one`() async throws {
+        try await withDesk { fixture in
+            for line in [["use", "nope"], ["logout", "--profile", "nope"]] {
+                let message = try await fixture.start(line + ["--json"]).outcome().wrongUsage()
+                #expect(message.hasPrefix("there is no profile yet. To create 'nope', sign in with"), "\(message)")
+            }
+        }
+    }
+
+    @Test(arguments: ["{", "[]", #"["login","--store","foo:bar"]"#])
+    func `a damaged profile is named, and a complete sign-in replaces it`(contents: String) async throws {
+        try await withTwoProfiles { fixture in
+            let file = URL(fileURLWithPath: fixture.sessions + "/home.profile")
+            try Data(contents.utf8).write(to: file)
+            for command in ["token", "login", "logout"] {
+                let message = try await fixture.run(command, "--json", "--profile", "home").failure(1, "store")
+                #expect(message.contains("home.profile is damaged"))
+                #expect(message.hasSuffix("sign-in logout --profile home --forget"), "\(message)")
             }
             _ = try await fixture.login("--profile", "home", with: Self.bob).result()
             #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
+            try Data(contents.utf8).write(to: file)
+            let forgotten = try await fixture.run("logout", "--profile", "home", "--forget", "--json")
+            #expect(try forgotten.result()["revoked"] == ["refresh_token", "access_token"])
+            #expect(fixture.stored == ["work.json", "work.profile"])
+            try Data(contents.utf8).write(to: file)
+            let empty = try await fixture.run("logout", "--profile", "home", "--forget", "--json")
+            #expect(try empty.result()["revoked"] == [] && empty.errors.contains("in another --store"), "\(empty)")
+            #expect(fixture.stored == ["work.json", "work.profile"])
         }
     }
 }

@@ -35,7 +35,7 @@ struct RequestTests {
         }
     }
 
-    @Test func `a step-up challenge names the command for a stronger sign-in`() async throws {
+    @Test func `a step-up challenge names --step-up, which signs in as the resource requires`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.acrValues.append("gold")
         configuration.authenticationRequirements = [.api: .init(acrValues: ["gold", "it's"], maxAge: 60)]
@@ -43,9 +43,31 @@ struct RequestTests {
             _ = try await fixture.login().result()
             let outcome = try await fixture.run("request", "GET", fixture.provider.url(.api))
             #expect(outcome.status == 1)
-            #expect(outcome.errors.contains(#"sign-in login … --acr-values 'gold it'\''s' --max-age 60"#), "\(outcome)")
-            _ = try await fixture.login("--acr-values", "gold", "--max-age", "60").result()
+            let hint = "The resource requires another sign-in. To sign in again, repeat this command with --step-up."
+            #expect(outcome.errorLines.last == hint, "\(outcome)")
+            let repeated = try await fixture.run("request", "GET", fixture.provider.url(.api), "--step-up")
+            #expect(repeated.status == 0, "\(repeated)")
+            let requested = try #require(fixture.provider.log(.authorization).last?.query)
+            #expect(requested["acr_values"] == "gold it's" && requested["max_age"] == "60")
             #expect(try await fixture.run("request", "GET", fixture.provider.url(.api)).status == 0)
+        }
+    }
+
+    @Test func `--step-up requests the claims that a resource of Microsoft's kind requires`() async throws {
+        let claims: JSON.Object = ["access_token": ["acrs": ["essential": true, "value": "c1"]]]
+        var configuration = LocalProvider.Configuration.demo
+        configuration.authenticationRequirements = [.api: .init(claims: claims)]
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login().result()
+            let api = fixture.provider.url(.api)
+            let refused = try await fixture.run("request", "GET", api)
+            #expect(refused.status == 1 && refused.errors.contains("with --step-up"), "\(refused)")
+            let repeated = try await fixture.run("request", "GET", api, "--step-up", "--json")
+            #expect(try repeated.result()["status"] == 200)
+            let requested = fixture.provider.log(.authorization).last?.query["claims"]
+            #expect(try JSON(parsing: try #require(requested)) == .object(claims))
+            #expect(fixture.provider.count(.authorization) == 2 && fixture.stored.count == 1)
+            #expect(try await fixture.run("request", "GET", api, "--json").result()["status"] == 200)
         }
     }
 

@@ -6,6 +6,8 @@ struct ClaimsRequest: Sendable {
     var userInfo: [String] = []
     /// The required values of `acr`; empty if any is accepted.
     var essentialACRs: [String] = []
+    /// The whole parameter.
+    private var document = JSON.Object()
 
     static let none = ClaimsRequest()
 
@@ -13,7 +15,8 @@ struct ClaimsRequest: Sendable {
 
     /// Parses the parameter; nil if it is not a JSON object of objects.
     init?(_ parameter: String) {
-        guard let document = try? JSON(parsing: parameter), document.object != nil else { return nil }
+        guard let document = try? JSON(parsing: parameter), let members = document.object else { return nil }
+        self.document = members
         for (member, path) in [("id_token", \Self.idToken), ("userinfo", \Self.userInfo)] {
             guard let value = document[member] else { continue }
             guard let object = value.object else { return nil }
@@ -22,4 +25,7 @@ struct ClaimsRequest: Sendable {
         guard let acr = document["id_token"]?["acr"], acr["essential"]?.bool == true else { return }
         essentialACRs = acr["values"]?.strings ?? acr["value"]?.string.map { [$0] } ?? []
     }
+
+    /// Returns whether everything in the other request was requested, too.
+    func contains(_ other: JSON.Object) -> Bool { other.members.allSatisfy { document[$0.name] == $0.value } }
 }

@@ -1,0 +1,84 @@
+internal import AppAuth
+
+extension AuthStateRecord {
+    /// The words of a command line that signs in as this session did, as far as the session knows: the path of a secret
+    /// is `FILE`, as in the help.
+    ///
+    /// - Parameter missing: A scope to request in addition.
+    func signInAgain(requesting missing: Scope? = nil) -> [String] {
+        let provider = client.provider
+        let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
+        var words = ["sign-in", canUseDevice ? "device" : "login"]
+        words += ProviderOptions(of: provider).words + ["--client-id", client.id]
+        let registered = try? RegisteredClients.find(issuer: provider.issuer.string, clientID: client.id)
+        if registered == nil { words += ClientOptions(of: client).words }
+        let standard: [Scope] = provider.isDiscovered ? [.openID, .profile, .offlineAccess] : []
+        if missing != nil || !scope.allSatisfy(standard.contains) {
+            let scope = scopeToRequestAgain.adding(missing.map { [$0] } ?? [])
+            words += ["--scope", scope.spaceDelimited ?? ""]
+        }
+        words += resources.flatMap { ["--resource", $0] }
+        if proofKey != nil { words.append("--dpop") }
+        return words
+    }
+
+    /// The scopes to request again. Some providers do not report `offline_access` as granted.
+    var scopeToRequestAgain: [Scope] {
+        let couldRefresh = refreshToken != nil || end != nil
+        return couldRefresh && client.provider.scopes?.contains("offline_access") == true
+            ? scope.adding([.offlineAccess]) : scope
+    }
+}
+
+extension ProviderMetadata {
+    /// The preset of the sign-in. Discovered metadata has no note of it: there, it is the one of the issuer.
+    var preset: ProviderOptions.Preset? {
+        if isDiscovered { return ProviderOptions.Preset.allCases.first { $0.preset.issuer == issuer } }
+        return notedPreset
+    }
+}
+
+extension ProviderOptions {
+    /// Creates the options that name the provider of a stored session.
+    init(of provider: ProviderMetadata) {
+        self.init()
+        (preset, issuer, tokenEndpoint, authorizationEndpoint, deviceEndpoint) = (provider.preset, nil, nil, nil, nil)
+        if provider.isDiscovered {
+            if preset == nil { issuer = provider.issuer.string }
+            return
+        }
+        let known = preset?.preset
+        func url(_ endpoint: ProviderMetadata.Endpoint) -> String? { provider.document[endpoint.rawValue]?.string }
+        let endpoints: [ProviderMetadata.Endpoint] = [.token, .authorization, .deviceAuthorization]
+        if endpoints.contains(where: { url($0) != known?.metadata?[$0.rawValue]?.string }) {
+            (tokenEndpoint, authorizationEndpoint, deviceEndpoint) = (
+                url(.token), url(.authorization), url(.deviceAuthorization)
+            )
+        }
+        let implied = known?.issuer ?? (try? ProviderPreset(issuer: nil, tokenEndpoint: tokenEndpoint))?.issuer
+        if implied != provider.issuer { issuer = provider.issuer.string }
+    }
+}
+
+extension ClientOptions {
+    /// Creates the options for the authentication of a stored client.
+    init(of client: Client) {
+        self.init()
+        (secretFile, keyFile, assertionFile, method, audience) = (nil, nil, nil, nil, nil)
+        let known = client.authentication
+        switch known {
+        case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
+            secretFile = "FILE"
+            let chosen = ClientAuthentication.secret(secret, for: client.provider)
+            if chosen.method != known.method {
+                let methods: [String: Method] = ["client_secret_basic": .basic, "client_secret_post": .post]
+                method = methods[known.method] ?? .client_secret_jwt
+            }
+        case .privateKeyJWT(let path, _): keyFile = path
+        case .assertion(let path): assertionFile = path
+        case .none, .tlsClientAuth, .selfSignedTLSClientAuth: break
+        }
+        if case .clientSecretJWT(_, let assertion) = known { audience = AssertionAudience(assertion.audience) }
+        if case .privateKeyJWT(_, let assertion) = known { audience = AssertionAudience(assertion.audience) }
+    }
+}

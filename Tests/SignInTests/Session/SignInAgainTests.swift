@@ -1,0 +1,150 @@
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import Testing
+
+/// The command line that an error names works as it is printed.
+@Suite(.timeLimit(.minutes(5)))
+struct SignInAgainTests {
+    /// Ends the only session, as the provider would, and returns the command line that the error names.
+    private func commandAfterTheEnd(_ fixture: CommandFixture, _ options: [String] = []) async throws -> String {
+        fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+        let refused = try await fixture.start(["token", "--force-refresh", "--json"] + options).outcome()
+        let message = try refused.failure(1, "sign_in_required")
+        return try #require(message.firstRange(of: " with: ").map { String(message[$0.upperBound...]) }, "\(message)")
+    }
+
+    private func start(_ line: String, _ fixture: CommandFixture) throws -> ChildProcess {
+        try fixture.start(["sh", "-c", "cd \"$HOME\" && \(line) --json"], [])
+    }
+
+    private func endpoints(_ fixture: CommandFixture) -> [String] {
+        [
+            "--authorization-endpoint", fixture.provider.url(.authorization), "--token-endpoint",
+            fixture.provider.url(.token), "--client-id", "demo",
+        ]
+    }
+
+    /// Signs in, ends the session, runs the printed command, and expects a session for the same.
+    private func expectTheSame(_ login: [String], _ fixture: CommandFixture, contains words: String) async throws {
+        let first = try await fixture.start(["login", "--json"] + login).outcome().result()
+        let store = login.firstIndex(of: "--store").map { Array(login[$0...($0 + 1)]) } ?? []
+        let line = try await commandAfterTheEnd(fixture, store)
+        #expect(line.contains(words), "\(line)")
+        let second = try await start(line, fixture).outcome().result()
+        for name in ["issuer", "client_id", "scope", "has_refresh_token"] {
+            #expect(first[name] == second[name], "\(line)")
+        }
+        _ = try await fixture.start(["token", "--force-refresh", "--json"] + store).outcome().result()
+    }
+
+    @Test func `a public client needs nothing else`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let line = try await commandAfterTheEnd(fixture)
+            #expect(line == "sign-in login --issuer \(fixture.issuer) --client-id demo")
+            _ = try await start(line, fixture).outcome().result()
+        }
+    }
+
+    @Test func `the scopes that are not the default ones are named`() async throws {
+        try await withDesk { fixture in
+            try await expectTheSame(
+                ["--issuer", fixture.issuer, "--client-id", "demo", "--scope", "openid email offline_access"], fixture,
+                contains: "--scope 'openid email offline_access'")
+        }
+    }
+
+    @Test(arguments: [[], ["--client-auth", "post"], ["--client-auth", "client_secret_jwt"]])
+    func `a client's secret and its method are named`(method: [String]) async throws {
+        try await withDesk { fixture in
+            let path = fixture.home + "/FILE"
+            try Data(try #require(RegisteredClient.demoConfidential.secret).utf8).write(to: URL(filePath: path))
+            let client = ["--issuer", fixture.issuer, "--client-id", "demo-confidential", "--client-secret-file", path]
+            let words = (["--client-secret-file", "FILE"] + method).joined(separator: " ")
+            try await expectTheSame(client + method, fixture, contains: words)
+        }
+    }
+
+    @Test func `a client's key and the audience of its assertion are named`() async throws {
+        let key = try SigningKey.generate(.es256)
+        var configuration = LocalProvider.Configuration.demo
+        configuration.requiresTokenEndpointAudience = true
+        configuration.clients.append(RegisteredClient(id: "keyed", keys: [key.publicKey], redirectURIs: [.anyLoopback]))
+        try await withDesk(configuration) { fixture in
+            let path = fixture.home + "/key"
+            try Data(key.pem.utf8).write(to: URL(filePath: path))
+            let options = ["--client-key", path, "--assertion-audience", "token-endpoint"]
+            try await expectTheSame(
+                ["--issuer", fixture.issuer, "--client-id", "keyed", "--store", "file:\(fixture.home)/session"]
+                    + options, fixture, contains: options.joined(separator: " "))
+        }
+    }
+
+    @Test func `the endpoints of a provider without discovery are named`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(.status(.notFound), at: .openIDConfiguration, times: nil)
+            try await expectTheSame(
+                endpoints(fixture) + ["--scope", "offline_access"], fixture,
+                contains: "--token-endpoint \(fixture.provider.url(.token))")
+        }
+    }
+
+    @Test func `a preset is named`() async throws {
+        try await withDesk(.gitHub) { fixture in
+            let options = ["--preset", "github", "--issuer", fixture.issuer] + endpoints(fixture)
+            try await expectTheSame(options + ["--scope", "profile email"], fixture, contains: "--preset github")
+        }
+    }
+
+    @Test func `a session of a device is one again`() async throws {
+        try await withDesk(.device) { fixture in
+            let first = try fixture.device()
+            try await DeviceCode(first).decide("allow")
+            _ = try await first.outcome().result()
+            let second = try start(try await commandAfterTheEnd(fixture), fixture)
+            try await DeviceCode(second).decide("allow")
+            _ = try await second.outcome().result()
+        }
+    }
+
+    @Test func `a registered client's credentials are known, and its resource is named`() async throws {
+        var configuration = LocalProvider.Configuration.device
+        configuration.resourceDescription = .init(scopes: ["api"])
+        try await withDesk(configuration) { fixture in
+            let url = fixture.provider.url(.api)
+            fixture.provider.fault(
+                .editDocument { $0["token_endpoint_auth_methods_supported"] = ["client_secret_post"] },
+                at: .openIDConfiguration)
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            let files = fixture.stored
+            let line = try await commandAfterTheEnd(fixture)
+            let again = try await start(line, fixture).outcome().result()
+            #expect(again["scope"] == "offline_access api" && fixture.stored == files, "\(line)")
+            #expect(try await fixture.run("request", "GET", url, "--json").result()["status"] == 200)
+        }
+    }
+
+    @Test(arguments: [[], ["--profile", "work"]])
+    func `without a refresh token, the command asks for one`(options: [String]) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.start(fixture.loginArguments(["--scope", "openid"] + options)).outcome().result()
+            let refused = try await fixture.start(["token", "--force-refresh", "--json"] + options).outcome()
+            let message = try refused.failure(1, "no_refresh_token")
+            let line = try #require(message.firstRange(of: " with: ").map { String(message[$0.upperBound...]) })
+            #expect(line.contains("--scope 'openid offline_access'"), "\(message)")
+            #expect(try await start(line, fixture).outcome().result()["has_refresh_token"] == true)
+        }
+    }
+
+    @Test func `for a profile that does not exist, the known ones are named, and no command`() async throws {
+        try await withDesk { fixture in
+            let first = try await fixture.run("token", "--json", "--profile", "wrok").failure(1, "sign_in_required")
+            #expect(first.hasPrefix("not signed in: there is no profile yet. To create 'wrok', sign in"), "\(first)")
+            _ = try await fixture.login("--profile", "work").result()
+            let other = try await fixture.run("token", "--json", "--profile", "wrok").failure(1, "sign_in_required")
+            #expect(other == "not signed in: there is no profile 'wrok': expected work")
+        }
+    }
+}
