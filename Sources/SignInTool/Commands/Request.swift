@@ -81,21 +81,9 @@ struct Request: Command {
         return status.code < 400 ? 0 : 1
     }
 
-    /// Returns the options of `sign-in login` that satisfy the challenge.
-    private static func options(_ challenge: StepUpChallenge, _ scope: [Scope]) -> [String] {
-        var words: [String] = []
-        if !challenge.acrValues.isEmpty { words += ["--acr-values", challenge.acrValues.joined(separator: " ")] }
-        if let age = challenge.maxAge { words += ["--max-age", "\(min(age, Int(UInt32.max)))"] }
-        if !challenge.scope.isEmpty, let scope = scope.adding(challenge.scope).spaceDelimited {
-            words += ["--scope", scope]
-        }
-        return words
-    }
-
     /// Signs in again as the client of the session, and replaces the session.
     ///
-    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them, or if the
-    ///   resource requires something that cannot be requested.
+    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them.
     private func signIn(
         again record: AuthStateRecord, for challenge: StepUpChallenge, in store: any TokenStore, _ console: Console,
         until deadline: ContinuousClock.Instant
@@ -106,20 +94,21 @@ struct Request: Command {
             needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
         }
         if isAboutScope, needed.allSatisfy(record.scope.contains) { return nil }
-        let scope = record.scopeToRequestAgain.adding(needed)
-        var words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
-        words += Self.options(challenge, scope)
-        if let claims = challenge.claims { words += ["--param", "claims=\(claims.serialized())"] }
-        words += record.resources.flatMap { ["--resource", $0] }
-        guard let login = try? Login.parse(words) else { return nil }
         console.say("The resource requires another sign-in.")
         if let preset = record.client.provider.preset {
             console.log("step-up: signing in as with --preset \(preset.rawValue)")
         }
+        let scope = record.scopeToRequestAgain.adding(needed)
         let target = SignInTarget(of: record, scope: scope, console.environment)
-        return try await login.signIn(target, in: store, console, until: deadline, as: record) {
-            try $0.requireContinuation(of: record)
-        }.state
+        var signIn = SignIn(target.configuration, appName: "sign-in")
+        signIn.options = target.options
+        (signIn.options.loginHint, signIn.options.resources) = (record.loginHint, record.resources)
+        signIn.options.meet(challenge)
+        signIn.redirect = try SignIn.Redirect(registered: target.redirectURIs)
+        signIn.confirm = { try await $0.record.requireContinuation(of: record) }
+        // A code for another device carries no further parameters.
+        let deviceCommand = isAboutScope ? try session.command(store, record, requesting: needed, by: "device") : nil
+        return try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand)
     }
 
     private static func field(_ line: String) -> HTTPField? {

@@ -124,21 +124,25 @@ extension SessionOptions {
 
     /// Returns the command line that signs in to a session again.
     ///
-    /// - Parameter missing: A scope to request in addition.
-    private func command(
-        _ found: (any TokenStore)?, _ record: AuthStateRecord?, requesting missing: Scope? = nil
+    /// - Parameters:
+    ///   - missing: Scopes to request in addition.
+    ///   - name: The command; nil for the one of the first sign-in.
+    func command(
+        _ found: (any TokenStore)?, _ record: AuthStateRecord?, requesting missing: [Scope] = [], by name: String? = nil
     ) throws -> String {
         let profile = try profile(of: found)
         var words: [String]
         if let profile, let remembered = try? profile.signIn {
-            words = ["sign-in", remembered[0]]
-            if let record, let missing {
-                words += ["--scope", record.scopeToRequestAgain.adding([missing]).spaceDelimited ?? ""]
+            words = ["sign-in", name ?? remembered[0]]
+            if let record, !missing.isEmpty {
+                words += ["--scope", record.scopeToRequestAgain.adding(missing).spaceDelimited ?? ""]
             }
         } else if let record {
-            words = record.signInAgain(requesting: missing)
+            words = record.signInAgain(requesting: missing, by: name)
         } else {
-            words = ["sign-in", SignInLine.commands[0], "--issuer", issuer ?? "URL", "--client-id", clientID ?? "ID"]
+            words = [
+                "sign-in", name ?? SignInLine.commands[0], "--issuer", issuer ?? "URL", "--client-id", clientID ?? "ID",
+            ]
         }
         if let profile { words += ["--profile", profile.name] }
         if let store { words += ["--store", store.argument] }
@@ -158,13 +162,13 @@ extension SessionOptions {
 }
 
 extension AuthError {
-    /// The scope without which the same sign-in would not help; nil for none.
-    fileprivate func missingScope(in record: AuthStateRecord) -> Scope? {
+    /// The scopes without which the same sign-in would not help.
+    fileprivate func missingScope(in record: AuthStateRecord) -> [Scope] {
         switch code {
         // A preset's provider has another way to ask for a refresh token.
-        case .noRefreshToken: record.client.provider.preset == nil ? .offlineAccess : nil
-        case .noIDToken: record.idToken == nil ? .openID : nil
-        default: nil
+        case .noRefreshToken: record.client.provider.preset == nil ? [.offlineAccess] : []
+        case .noIDToken: record.idToken == nil ? [.openID] : []
+        default: []
         }
     }
 }

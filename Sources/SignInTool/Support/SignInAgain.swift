@@ -4,17 +4,19 @@ extension AuthStateRecord {
     /// The words of a command line that signs in as this session did, as far as the session knows: the path of a secret
     /// is `FILE`, as in the help.
     ///
-    /// - Parameter missing: A scope to request in addition.
-    func signInAgain(requesting missing: Scope? = nil) -> [String] {
+    /// - Parameters:
+    ///   - missing: Scopes to request in addition.
+    ///   - name: The command; nil for the one of the first sign-in.
+    func signInAgain(requesting missing: [Scope], by name: String?) -> [String] {
         let provider = client.provider
         let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
-        var words = ["sign-in", canUseDevice ? "device" : "login"]
+        var words = ["sign-in", name ?? (canUseDevice ? "device" : "login")]
         words += ProviderOptions(of: provider).words + ["--client-id", client.id]
         let registered = try? RegisteredClients.find(issuer: provider.issuer.string, clientID: client.id)
         if registered == nil { words += ClientOptions(of: client).words }
         let standard: [Scope] = provider.isDiscovered ? [.openID, .profile, .offlineAccess] : []
-        if missing != nil || !scope.allSatisfy(standard.contains) {
-            let scope = scopeToRequestAgain.adding(missing.map { [$0] } ?? [])
+        if !missing.isEmpty || !scope.allSatisfy(standard.contains) {
+            let scope = scopeToRequestAgain.adding(missing)
             words += ["--scope", scope.spaceDelimited ?? ""]
         }
         words += resources.flatMap { ["--resource", $0] }

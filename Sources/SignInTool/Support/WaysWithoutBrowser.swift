@@ -10,11 +10,11 @@ final class WaysWithoutBrowser: Sendable {
 
     private let console: Console
     private let canPaste: Bool
-    private let deviceCommand: String
+    private let deviceCommand: String?
     private let isDeviceOffered = LockedValue(false)
 
-    /// - Parameter deviceCommand: The command line that signs in with a code.
-    init(console: Console, canPaste: Bool, deviceCommand: String) {
+    /// - Parameter deviceCommand: The command line that signs in with a code; nil if no code can be used.
+    init(console: Console, canPaste: Bool, deviceCommand: String?) {
         (self.console, self.canPaste, self.deviceCommand) = (console, canPaste, deviceCommand)
     }
 
@@ -40,6 +40,7 @@ final class WaysWithoutBrowser: Sendable {
     }
 
     func offerDevice() {
+        guard let deviceCommand else { return }
         if let input = console.input, input.isTerminal, input.isOurs {
             isDeviceOffered.withLock { $0 = true }
             console.say("Or press d and Enter for a code that you enter in a browser on any other device.")
@@ -47,25 +48,6 @@ final class WaysWithoutBrowser: Sendable {
             console.say("Or sign in with a code for a browser on any other device:")
             console.say("  \(deviceCommand)")
         }
-    }
-}
-
-/// The command line of `sign-in device` with the options of `sign-in login`.
-struct DeviceCommand {
-    let line: String
-
-    init(_ login: Login, _ clientID: String) {
-        var words = ["sign-in", "device"] + login.provider.words + ["--client-id", clientID]
-        func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
-        for resource in login.target.resource { add("--resource", resource) }
-        words += login.client.words
-        add("--scope", login.scope)
-        add("--profile", login.session.profile?.name)
-        add("--store", login.session.store?.argument)
-        add("--ca-file", login.common.general.caFile)
-        if login.dpop { words.append("--dpop") }
-        if login.common.json { words.append("--json") }
-        line = words.map(\.quotedForShell).joined(separator: " ")
     }
 }
 

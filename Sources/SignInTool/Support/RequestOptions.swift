@@ -1,0 +1,64 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The options for the authorization request, beyond the scope.
+struct RequestOptions: ParsableArguments, Sendable {
+    @Option(parsing: .unconditional, help: "The prompt parameter, for example login or consent.")
+    var prompt: String?
+    @Option(name: .customLong("login-hint"), parsing: .unconditional, help: "The user name to suggest to the provider.")
+    var loginHint: String?
+    @Option(
+        name: .customLong("max-age"), parsing: .unconditional,
+        help: "Maximum age of the sign-in at the provider, in seconds.")
+    var maxAge: UInt32?
+    @Option(
+        name: .customLong("acr-values"), parsing: .unconditional, help: "Authentication contexts, separated by spaces.")
+    var acrValues: String?
+    @Option(name: .customLong("ui-locales"), parsing: .unconditional, help: "Languages, separated by spaces.")
+    var uiLocales: String?
+    @Option(
+        name: .customLong("param"), parsing: .unconditionalSingleValue, help: "An additional parameter, as name=value.")
+    var parameters: [String] = []
+
+    /// Returns the requested options. They take precedence over those of a preset.
+    func options(over preset: AuthorizationRequest.Options) -> AuthorizationRequest.Options {
+        func list(_ text: String?) -> [String] { text?.split(separator: " ").map(String.init) ?? [] }
+        var options = preset
+        if let prompt { options.prompt = list(prompt).map(AuthorizationRequest.Prompt.init(rawValue:)) }
+        if pairs.contains(where: { $0.name == "prompt" }) { options.prompt = nil }
+        if let loginHint { options.loginHint = loginHint }
+        if pairs.contains(where: { $0.name == "login_hint" }) { options.loginHint = nil }
+        options.maxAge = maxAge.map(Int.init)
+        options.acrValues = list(acrValues)
+        options.uiLocales = list(uiLocales)
+        options.additionalParameters.removeAll { known in pairs.contains { $0.name == known.name } }
+        options.additionalParameters += pairs.map { .init($0.name, $0.value) }
+        return options
+    }
+
+    private var pairs: [(name: String, value: String)] {
+        parameters.map { text in
+            let name = text.prefix { $0 != "=" }
+            return (String(name), String(text.dropFirst(name.count + 1)))
+        }
+    }
+
+    func validate() throws {
+        for parameter in parameters where !parameter.contains("=") || parameter.hasPrefix("=") {
+            throw ValidationError("--param: expected name=value, found '\(parameter)'")
+        }
+        let own = [
+            prompt.map { _ in "prompt" }, loginHint.map { _ in "login_hint" }, maxAge.map { _ in "max_age" },
+            acrValues.map { _ in "acr_values" }, uiLocales.map { _ in "ui_locales" },
+        ].compactMap { $0 }
+        var seen = Set(own)
+        for (name, _) in pairs {
+            guard !AuthorizationRequest.Options.reservedParameters.contains(name) else {
+                throw ValidationError("--param: '\(name)' is set by sign-in itself")
+            }
+            guard seen.insert(name).inserted || name == "resource" else {
+                throw ValidationError("--param: '\(name)' is given twice")
+            }
+        }
+    }
+}

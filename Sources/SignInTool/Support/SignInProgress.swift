@@ -1,0 +1,90 @@
+internal import AppAuth
+internal import AppAuthConcurrency
+internal import Logging
+
+extension SignIn {
+    /// Signs in with the browser, or in the way that the user chooses while the browser is awaited. Shows the steps and the
+    /// time that is left on standard error.
+    ///
+    /// - Parameters:
+    ///   - deadline: The time at which the command must end.
+    ///   - deviceCommand: The command line that signs in with a code instead; nil if that cannot replace this sign-in.
+    func run(
+        store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant, deviceCommand: String?
+    ) async throws -> AuthState {
+        let limit = ContinuousClock.now.duration(to: deadline)
+        var signIn = self
+        signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
+        signIn.timeout = limit
+        let isPosted = (try? options.withTypedParameters())?.responseMode?.isPosted == true
+        let ways = WaysWithoutBrowser(console: console, canPaste: !isPosted, deviceCommand: deviceCommand)
+        let waiting = WaitingNote(within: limit)
+        let countdown = Countdown(limit)
+        defer {
+            waiting.stop()
+            countdown.stop()
+        }
+        signIn.observe = { event in
+            if case .authorization = event { countdown.start(console) }
+            if case .redirected = event { countdown.stop() }
+            show(event, ways, waiting, console)
+        }
+        signIn.pasted = ways.lines
+        do { return try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
+            console.waitForBrowser(false)
+            countdown.stop()
+            var device = DeviceSignIn(configuration)
+            (device.confirm, device.resources) = (confirm, options.resources)
+            return try await device.run(store: store, console, until: deadline)
+        }
+    }
+
+    private func show(
+        _ event: Event, _ ways: WaysWithoutBrowser, _ waiting: WaitingNote, _ console: Console
+    ) {
+        switch event {
+        case .authorization(let url):
+            console.say(
+                browser == nil
+                    ? "Open this URL in a browser to sign in:"
+                    : "Sign in with the browser. If none opens, open this URL:")
+            console.say("  \(url)")
+            console.waitForBrowser()
+            console.log("authorization: listening for the redirect and starting the browser")
+        case .browserObstacle(let obstacle):
+            console.say("\(obstacle.message.asSentence).")
+            if obstacle.kind == .sshSession { ways.offerPasting() }
+        case .withoutBrowser(let error, let canUseDevice):
+            if let error {
+                console.say("No browser could be started: \(error.message). Open the URL above in a browser.")
+            }
+            ways.offerPasting()
+            if canUseDevice { ways.offerDevice() }
+        case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
+        case .foreignRedirect:
+            waiting.sayOnce(
+                "The browser came back without the state of this sign-in. Still waiting.")
+        case .provider(let provider):
+            console.log("discovery: the metadata has everything that the sign-in needs")
+            if configuration.dpop != nil { console.sayIfWithoutDPoP(provider) }
+        case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
+        case .requesting(let request):
+            console.advice.note(request.client.authentication)
+            waiting.start { Self.sayWhatToCompare(request, console) }
+        case .redirected:
+            waiting.stop()
+            console.waitForBrowser(false)
+            console.log("redirect: received the response to this request")
+        case .signedIn: console.log("store: stored the session")
+        }
+    }
+
+    private static func sayWhatToCompare(_ request: AuthorizationRequest, _ console: Console) {
+        console.say(
+            "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:"
+        )
+        console.say("  client id: \(request.client.id)")
+        console.say("  redirect URI: \(request.redirectURI)")
+        console.say("  scope: \(request.scope.spaceDelimited ?? "")")
+    }
+}
