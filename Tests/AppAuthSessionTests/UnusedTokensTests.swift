@@ -62,6 +62,14 @@ struct UnusedTokensTests {
         }
     }
 
+    /// That user may have another session, which a revocation could end.
+    @Test func `if the last step refuses the user, nothing is revoked`() async throws {
+        try await signIn(confirm: { _ in throw AuthError(.sessionReplaced, .store, "another user") }) { world, result in
+            #expect(throws: AuthError.self) { try result.get() }
+            #expect(revoked(world).isEmpty)
+        }
+    }
+
     /// An app may throw an error of the library, for example of the claims, which is none of the sign-in's ID token.
     @Test func `an error of the last step about an ID token is no rejected ID token`() async throws {
         try await signIn(confirm: { _ in throw AuthError(.invalidResponse, .idToken, "no employee") }) {

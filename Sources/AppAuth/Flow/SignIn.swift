@@ -47,7 +47,8 @@ public struct SignIn: SignInFlow {
     /// The pages that the browser shows. If nil, the library's own pages with the app's name.
     public var pages: CompletionPages?
     /// A final step before the session is stored and the user sees success, for example a first request with the new
-    /// token. If it throws, the sign-in fails.
+    /// token. If it throws, the sign-in fails. If it refuses the user with ``AuthError/Code/sessionReplaced``, the new tokens
+    /// are not revoked, because that user may have another session.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
     /// Called for each step, on any thread.
     public var observe: @Sendable (Event) -> Void = { _ in }

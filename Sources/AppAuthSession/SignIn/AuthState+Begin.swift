@@ -57,6 +57,8 @@ extension AuthState {
                 if let token = rejected.rotatedRefreshToken { unused = RevocableToken.tokens(token, []) }
                 rejected.rotatedRefreshToken = nil
                 error = rejected
+                // The app has refused another user, whose other session may share the grant.
+                if rejected.code == .sessionReplaced { throw error }
             }
             if unused.isEmpty { throw error }
             await revoke(unused, of: client, environment) { [failed] in
