@@ -8,7 +8,7 @@ internal import JOSE
 /// ```swift
 /// if let challenge = response.stepUpChallenge {
 ///     signIn.options.meet(challenge)
-///     signIn.additionalScope = challenge.scope
+///     signIn.additionalScope += challenge.scope
 ///     state = try await signIn.run(store: store)
 /// }
 /// ```

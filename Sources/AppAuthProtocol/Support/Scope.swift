@@ -36,8 +36,10 @@ extension [Scope] {
     /// The list as it is sent; nil if it is empty.
     public var spaceDelimited: String? { isEmpty ? nil : map(\.rawValue).joined(separator: " ") }
 
-    /// Returns the list with those values of another one that it lacks.
-    package func adding(_ others: [Scope]) -> [Scope] { self + others.filter { !contains($0) } }
+    /// Returns the list with those values of another one that it lacks, each once.
+    package func adding(_ others: [Scope]) -> [Scope] {
+        others.reduce(into: self) { list, value in if !list.contains(value) { list.append(value) } }
+    }
 
     /// Throws if a value is malformed (RFC 6749 §3.3): the server could split it differently and grant something else.
     func check(for stage: AuthError.Stage) throws {
