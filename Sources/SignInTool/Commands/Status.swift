@@ -52,7 +52,12 @@ struct Status: Command {
         // If nothing can be read, "no session" would be a guess.
         let failure = sessions.isEmpty ? unreadable.popLast() : nil
         for (location, error) in unreadable { console.note(error.message(for: ["--store", Self.option(location)])) }
-        if let failure { throw failure.error }
+        if let failure {
+            var error = failure.error
+            // The hint is complete: it names the session, which the arguments may not.
+            (error.message, error.storeProblem) = (error.message(for: ["--store", Self.option(failure.location)]), nil)
+            throw error
+        }
         var result: JSON.Object = ["sessions": .array(sessions)]
         if !unreadable.isEmpty {
             result["unreadable"] = .array(
@@ -63,8 +68,17 @@ struct Status: Command {
                     ]
                 })
         }
-        try console.succeed(.object(result), text: sessions.isEmpty ? "No session is stored." : table.text)
-        return profile == nil || isSignedIn ? 0 : 1
+        let text = sessions.isEmpty ? "No session is stored." : table.text
+        guard let profile, !isSignedIn else {
+            try console.succeed(.object(result), text: text)
+            return 0
+        }
+        if !common.json { try console.print(Array((text + "\n").utf8)) }
+        let command = (try? profile.signIn)?.first ?? SignInLine.commands[0]
+        console.fail(
+            code: AuthError.Code.signInRequired.rawValue,
+            "the profile is not signed in. Sign in with: sign-in \(command) --profile \(profile.name)")
+        return 1
     }
 
     /// Returns the argument of `--store` for a location.
