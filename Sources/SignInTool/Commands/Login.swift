@@ -70,7 +70,7 @@ struct Login: Command {
         try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
         let former: AuthStateRecord?
         do { former = try await session.former(in: store, at: chosen.issuer) } catch let error as AuthError {
-            guard replaceStore else { throw error }
+            guard replaceStore, [.damaged, .encryption].contains(error.storeProblem) else { throw error }
             former = nil
         }
         let claims = LockedValue<JSON?>(nil)

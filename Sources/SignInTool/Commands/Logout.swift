@@ -68,7 +68,7 @@ struct Logout: Command {
             signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
         if forget { try (profile ?? store.flatMap(StateFolder.profile))?.forget() }
-        if isDamaged, let profile, !signedOut.hadSession { console.note(profile.hasLostItsSession.message) }
+        if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
         try console.succeed(.object(signedOut.json), text: "Signed out.")
         return 0
     }
@@ -81,6 +81,7 @@ struct Logout: Command {
     ) async throws -> SignedOut {
         let deadline = ContinuousClock.now + limit
         let (state, discarded) = try await withTimeout(limit, .store, "the store did not respond") {
+            if discard, all { try await refuseIfEncrypted(store) }
             let discarded = discard ? try await StateFolder.discard(store, console) : nil
             return (try await self.state(in: store, console.environment), discarded)
         }
@@ -100,6 +101,13 @@ struct Logout: Command {
         }
         signedOut.sayWhatIsNotConfirmed(console)
         return signedOut
+    }
+
+    /// Throws if the session is encrypted with another passphrase. It is not damaged: name it, to set it aside.
+    private func refuseIfEncrypted(_ store: any TokenStore) async throws {
+        do { _ = try await store.load() } catch let error as AuthError where error.storeProblem == .encryption {
+            throw error
+        } catch {}
     }
 
     /// Ends the session in the browser, after it was removed here.

@@ -107,7 +107,8 @@ struct Request: Command {
         signIn.redirect = try SignIn.Redirect(registered: target.redirectURIs)
         signIn.confirm = { try await $0.record.requireContinuation(of: record) }
         // A code for another device carries no further parameters.
-        let deviceCommand = isAboutScope ? try session.command(store, record, requesting: needed, by: "device") : nil
+        let deviceCommand =
+            isAboutScope ? try session.command(store, record, console, requesting: needed, by: "device") : nil
         return try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand)
     }
 

@@ -15,7 +15,8 @@ extension AuthError {
         guard storeProblem == .encryption else {
             return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
         }
-        if message.contains("is not encrypted") { return message + ". To read it, use --store file:PATH" }
+        let isPlain = message.contains("is not encrypted, though there are keys")
+        if isPlain { return message + ". To read it, use --store file:PATH" }
         // The message about a missing passphrase says how to give it.
         let remedy =
             code == .invalidConfiguration

@@ -81,9 +81,7 @@ struct Profile: Hashable, Sendable {
         get throws {
             let folder = try StateFolder()
             guard let text = try folder.text(of: file) else { return nil }
-            let words = (try? JSON(parsing: Array(text.utf8)).strings) ?? []
-            let store = SignInLine(words).value(of: "--store")
-            guard !words.isEmpty, store == nil || (try? store.map(StoreChoice.init)) != nil else {
+            guard let words = Self.words(in: text) else {
                 throw AuthError(
                     .store, .store,
                     "\(folder.path)/\(file) is damaged. Sign in with --profile \(name), --issuer and --client-id once, or "
@@ -93,10 +91,16 @@ struct Profile: Hashable, Sendable {
         }
     }
 
-    /// Whether the words cannot be read.
+    private static func words(in text: String) -> [String]? {
+        guard let words = try? JSON(parsing: Array(text.utf8)).strings, !words.isEmpty else { return nil }
+        guard let store = SignInLine(words).value(of: "--store") else { return words }
+        return (try? StoreChoice(store)).map { _ in words }
+    }
+
+    /// Whether the file has no words. If it only cannot be read now, it is not damaged.
     var isDamaged: Bool {
-        do { _ = try signIn } catch { return true }
-        return false
+        guard let text = try? StateFolder().text(of: file) else { return false }
+        return Self.words(in: text) == nil
     }
 
     private var file: String { name + ".profile" }

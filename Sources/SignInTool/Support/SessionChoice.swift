@@ -96,7 +96,8 @@ extension SessionOptions {
         let deadline = ContinuousClock.now + limit
         let store = try await find(within: limit)
         guard let store, let state = try await restore(store, console.environment) else {
-            throw AuthError(.signInRequired, .store, "not signed in\(try wayToSignIn(store))", outcome: .notSent)
+            throw AuthError(
+                .signInRequired, .store, "not signed in\(try wayToSignIn(store, console))", outcome: .notSent)
         }
         do { return try await work(state) } catch {
             let pause = Duration.milliseconds(250)
@@ -107,15 +108,16 @@ extension SessionOptions {
             await settle(state, console)
             let record = await state.record
             guard var required = error as? AuthError, required.needsSignIn else { throw error }
-            required.message += " with: \(try command(store, record, requesting: required.missingScope(in: record)))"
+            required.message +=
+                " with: \(try command(store, record, console, requesting: required.missingScope(in: record)))"
             throw required
         }
     }
 
     /// Returns how to create the session that is not there.
-    private func wayToSignIn(_ found: (any TokenStore)?) throws -> String {
-        if let profile = try profile(of: found), try profile.signIn == nil { return ": \(try profile.isUnknown)" }
-        return ". Sign in with: \(try command(found, nil))"
+    private func wayToSignIn(_ found: (any TokenStore)?, _ console: Console) throws -> String {
+        if let profile = try chosenProfile, try profile.signIn == nil { return ": \(try profile.isUnknown)" }
+        return ". Sign in with: \(try command(found, nil, console))"
     }
 
     private func profile(of found: (any TokenStore)?) throws -> Profile? {
@@ -128,11 +130,14 @@ extension SessionOptions {
     ///   - missing: Scopes to request in addition.
     ///   - name: The command; nil for the one of the first sign-in.
     func command(
-        _ found: (any TokenStore)?, _ record: AuthStateRecord?, requesting missing: [Scope] = [], by name: String? = nil
+        _ found: (any TokenStore)?, _ record: AuthStateRecord?, _ console: Console, requesting missing: [Scope] = [],
+        by name: String? = nil
     ) throws -> String {
         let profile = try profile(of: found)
         var words: [String]
-        if let profile, let remembered = try? profile.signIn {
+        // With the profile's own options. It remembers the store too.
+        let remembered = try? profile?.signIn
+        if let remembered {
             words = ["sign-in", name ?? remembered[0]]
             if let record, !missing.isEmpty {
                 words += ["--scope", record.scopeToRequestAgain.adding(missing).spaceDelimited ?? ""]
@@ -145,7 +150,9 @@ extension SessionOptions {
             ]
         }
         if let profile { words += ["--profile", profile.name] }
-        if let store { words += ["--store", store.argument] }
+        if let store, remembered == nil { words += ["--store", store.argument] }
+        if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
+        if let file = SignInLine(console.arguments).value(of: "--ca-file") { words += ["--ca-file", file] }
         return words.map(\.quotedForShell).joined(separator: " ")
     }
 
@@ -161,12 +168,18 @@ extension SessionOptions {
     }
 }
 
+extension ProviderMetadata {
+    fileprivate var mayKnowOfflineAccess: Bool {
+        isDiscovered && preset == nil && scopes?.contains(Scope.offlineAccess.rawValue) ?? true
+    }
+}
+
 extension AuthError {
     /// The scopes without which the same sign-in would not help.
     fileprivate func missingScope(in record: AuthStateRecord) -> [Scope] {
         switch code {
-        // A preset's provider has another way to ask for a refresh token.
-        case .noRefreshToken: record.client.provider.preset == nil ? [.offlineAccess] : []
+        // For an unknown scope, some providers show an error page. A preset's provider has another way.
+        case .noRefreshToken: record.client.provider.mayKnowOfflineAccess ? [.offlineAccess] : []
         case .noIDToken: record.idToken == nil ? [.openID] : []
         default: []
         }

@@ -20,7 +20,19 @@ extension AuthStateRecord {
             words += ["--scope", scope.spaceDelimited ?? ""]
         }
         words += resources.flatMap { ["--resource", $0] }
-        if proofKey != nil { words.append("--dpop") }
+        if client.dpop != nil { words.append("--dpop") }
+        return registered == nil && words[1] == "login" ? words + redirectWords : words
+    }
+
+    /// The options for a redirect URI that is not the default one. The kernel chooses ports from 32768: a lower one was an
+    /// option of the sign-in.
+    private var redirectWords: [String] {
+        guard let redirectURI else { return [] }
+        guard let url = try? SecureURL(redirectURI), url.isLoopback else { return ["--redirect-uri", redirectURI] }
+        var words: [String] = []
+        if url.host != "127.0.0.1" { words += ["--redirect-host", url.host] }
+        if let port = url.port, port < 32768 { words += ["--redirect-port", "\(port)"] }
+        if url.path != "/callback" { words += ["--redirect-path", url.path] }
         return words
     }
 

@@ -90,6 +90,13 @@ struct EncryptedStoreTests {
             let status = try await fixture.run("status", "--json", with: environment).result()
             #expect(status["sessions"]?.array?.first?["store"]?.string == store)
             #expect(try await fixture.run("status", with: environment).output.hasSuffix("  \(store)\n"))
+            // The hint names the session, which the arguments do not.
+            let only = try await fixture.run("status", "--json").failure(1, "invalid_configuration")
+            #expect(only.hasSuffix("go on: sign-in logout --local --discard --store \(store)"), "\(only)")
+            // Of all sessions, none is set aside by mistake.
+            let signOut = try await fixture.run("logout", "--all", "--local", "--discard", "--json")
+            #expect(signOut.status == 1, "\(signOut)")
+            #expect(FileManager.default.fileExists(atPath: fixture.home + "/session"))
             _ = try await fixture.login().result()
             let unreadable = try await fixture.run("status", "--json").result()["unreadable"]?.array?.first
             #expect(unreadable?["store"]?.string == store)

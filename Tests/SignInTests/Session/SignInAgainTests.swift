@@ -56,6 +56,38 @@ struct SignInAgainTests {
         }
     }
 
+    @Test(arguments: [["--dpop"], ["--redirect-host", "localhost"], ["--redirect-path", "/other"]])
+    func `the key and the redirect URI are named`(options: [String]) async throws {
+        try await withDesk { fixture in
+            try await expectTheSame(
+                ["--issuer", fixture.issuer, "--client-id", "demo"] + options, fixture,
+                contains: options.joined(separator: " "))
+        }
+    }
+
+    @Test func `a scope that the provider does not list is not requested`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["scopes_supported"] = ["openid", "profile"] }, at: .openIDConfiguration, times: nil)
+            _ = try await fixture.login().result()
+            try fixture.expire()
+            let message = try await fixture.run("token", "--json").failure(1, "no_refresh_token")
+            #expect(message.hasSuffix(" with: sign-in login --issuer \(fixture.issuer) --client-id demo"), "\(message)")
+        }
+    }
+
+    @Test func `the path of a profile's session is not repeated beside the profile`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let store = "file:\(fixture.sessions)/work.json"
+            let line = try await commandAfterTheEnd(fixture, ["--store", store])
+            #expect(line == "sign-in login --profile work")
+            _ = try await start(line, fixture).outcome().result()
+            let other = try await fixture.run("token", "--json", "--store", "file:\(fixture.sessions)/foo.json")
+            #expect(try other.failure(1, "sign_in_required").contains("Sign in with: sign-in login"), "\(other)")
+        }
+    }
+
     @Test(arguments: [[], ["--client-auth", "post"], ["--client-auth", "client_secret_jwt"]])
     func `a client's secret and its method are named`(method: [String]) async throws {
         try await withDesk { fixture in
