@@ -112,7 +112,8 @@ public struct FileTokenStore: TokenStore {
     /// (``StoreProblem/encryption``), so that a new one can be stored.
     ///
     /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. For a symbolic
-    /// link, the link is renamed. A readable session stays, and is not an error.
+    /// link, the link is renamed. A readable session stays, and is not an error. One that is not encrypted, although the
+    /// store has keys, stays too, and is an error.
     ///
     /// - Returns: The new path, or nil if there was nothing to set aside.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.

@@ -3,7 +3,6 @@ internal import AppAuth
 /// Where a command signs in, and as which client: as the options say, or as the resource says.
 struct SignInTarget {
     private(set) var configuration: ClientConfiguration
-    let registered: Client?
     /// The redirect URIs that the provider knows; nil if they are not known here.
     let redirectURIs: [String]?
     /// The options of the authorization request that the provider needs.
@@ -15,6 +14,7 @@ struct SignInTarget {
         scope: String?, dpop: Bool, redirectURIs: [String]?, for grant: GrantType, _ console: Console
     ) async throws {
         var requiresDPoP = dpop
+        let registered: Client?
         if try target.decide(provider, clientID: clientID, for: grant) {
             let found = try await ResourceSignIn(target, issuer: provider.issuer, scope: scope, console)
             let chosen = try await found.client(
@@ -40,7 +40,7 @@ struct SignInTarget {
     /// Creates the target of another sign-in for a stored session, with these scopes.
     init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) {
         let environment = environment.speaking(to: record.client.provider) ?? environment
-        (configuration, registered) = (ClientConfiguration(record.client, environment: environment), record.client)
+        configuration = ClientConfiguration(record.client, environment: environment)
         options = record.client.provider.preset?.preset.options ?? .init()
         redirectURIs = record.client.registration?.metadata.redirectURIs ?? record.redirectURI.map { [$0] }
         configuration.scope = scope
