@@ -88,7 +88,12 @@ struct EncryptionTests {
             #expect(try await store.name == "mine")
             try server.sql(change)
             let before = try server.sql("SELECT version FROM appauth_session WHERE key = 'one'")
-            let problem: StoreProblem = ["an unknown key", "no encryption"].contains(name) ? .encryption : .damaged
+            let problem: StoreProblem =
+                switch name {
+                case "an unknown key": .encryption
+                case "no encryption": .notEncrypted
+                default: .damaged
+                }
             #expect(await authError { try await store.load() }?.storeProblem == problem)
             #expect(await authError { try await store.put(.sample()) }?.storeProblem == problem)
             #expect(try server.sql("SELECT version FROM appauth_session WHERE key = 'one'") == before)

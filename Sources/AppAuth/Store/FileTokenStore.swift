@@ -24,9 +24,9 @@ internal import JOSE
 /// ``StoreProblem/unavailable``, and the session does not end.
 ///
 /// On a machine without a keyring, the session can be encrypted with ``SessionEncryptionKey``s. A session that is not
-/// encrypted is then rejected (``StoreProblem/encryption``). To encrypt it, create an encrypted store with another path,
-/// and move the session there with ``TokenStore/moveSession(to:)``. The key protects the content, not the place: a program
-/// that can write the folder can put back an older file, or another file that was encrypted with the same key.
+/// encrypted is then rejected (``StoreProblem/notEncrypted``). To encrypt it, create an encrypted store with another
+/// path, and move the session there with ``TokenStore/moveSession(to:)``. The key protects the content, not the place: a
+/// program that can write the folder can put back an older file, or another file that was encrypted with the same key.
 ///
 /// ```swift
 /// let store = FileTokenStore(path: "/home/jane/.local/state/my-app/session.json")
@@ -113,7 +113,7 @@ public struct FileTokenStore: TokenStore {
     ///
     /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. For a symbolic
     /// link, the link is renamed. A readable session stays, and is not an error. One that is not encrypted, although the
-    /// store has keys, stays too, and is an error.
+    /// store has keys, stays too, and is an error (``StoreProblem/notEncrypted``).
     ///
     /// - Returns: The new path, or nil if there was nothing to set aside.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.

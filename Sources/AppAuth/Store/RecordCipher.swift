@@ -34,15 +34,16 @@ package struct RecordCipher: Sendable {
         return SealedRecord(bytes: nonce + ciphertext + tag, keyID: key.id)
     }
 
-    /// - Throws: ``AuthError`` with ``StoreProblem/encryption`` if there is no key of this name, or if the record is not
-    ///   encrypted although there are keys; with ``StoreProblem/damaged`` if it was not sealed in this place.
+    /// - Throws: ``AuthError`` with ``StoreProblem/encryption`` if there is no key of this name, with
+    ///   ``StoreProblem/notEncrypted`` if the record is not encrypted although there are keys, and with
+    ///   ``StoreProblem/damaged`` if it was not sealed in this place.
     package func open(_ sealed: SealedRecord, in place: String, from location: String) throws -> AuthStateRecord? {
         guard let bytes = sealed.bytes else { return nil }
         guard let id = sealed.keyID else {
             let record = try AuthStateRecord(decoding: bytes, from: location)
             // Anyone who can write there could have put it there.
             guard keys.isEmpty || readsPlaintext else {
-                throw AuthError.encryption(location, "is not encrypted, though there are keys")
+                throw AuthError.store(location, "is not encrypted, though there are keys", .notEncrypted)
             }
             return record
         }
@@ -58,7 +59,7 @@ package struct RecordCipher: Sendable {
                 PassphraseKeys.areOwn(id)
                 ? "a passphrase that was not given"
                 : "the key '\(id.shortened(to: 100))', which is not among the keys given"
-            throw AuthError.encryption(location, "is encrypted with \(what)")
+            throw AuthError.store(location, "is encrypted with \(what)", .encryption)
         }
         guard bytes.count >= 28,
             let plaintext = ContentEncryption.a256GCM.open(
@@ -77,9 +78,9 @@ package struct RecordCipher: Sendable {
 }
 
 extension AuthError {
-    fileprivate static func encryption(_ location: String, _ why: String) -> AuthError {
+    fileprivate static func store(_ location: String, _ why: String, _ problem: StoreProblem) -> AuthError {
         var error = AuthError(.store, .store, "\(location) \(why)", outcome: .notSent)
-        error.storeProblem = .encryption
+        error.storeProblem = problem
         return error
     }
 }

@@ -65,19 +65,12 @@ struct SessionFile: Sendable {
         do {
             _ = try read()
             return nil
-        } catch let error as AuthError
-            where error.storeProblem == .damaged || (error.storeProblem == .encryption && isEncrypted)
-        {}
+        } catch let error as AuthError where [.damaged, .encryption].contains(error.storeProblem) {}
         try commitment.make()
         let aside = try AsideFile.move(path, location: location)
         if isRoom { unlink(new) } else { _ = try AsideFile.move(new, location: location) }
         try secure()
         return aside
-    }
-
-    /// Whether the file is an encrypted session. One that is not encrypted can be read without any key.
-    private var isEncrypted: Bool {
-        (try? InputFile.read(path, atMost: largestRecord))?.starts(with: Self.encryptedPrefix) ?? false
     }
 
     /// Reserves room for new tokens. A disk that fills up after a refresh token was presented would cost the session.

@@ -27,9 +27,12 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     /// format version. It is left unchanged. `discard()` of the library's stores moves it aside, so that a new session can
     /// be stored.
     public static let damaged = StoreProblem(rawValue: "damaged")
-    /// The session is encrypted with a key that the store was not given, for example another passphrase. Or the store has
-    /// keys, and the session is not encrypted. It is left unchanged.
+    /// The session is encrypted with a key that the store was not given, for example another passphrase. It is left
+    /// unchanged.
     public static let encryption = StoreProblem(rawValue: "encryption")
+    /// The store has keys, and the session is not encrypted: anyone who can write there could have put it there. It is
+    /// left unchanged.
+    public static let notEncrypted = StoreProblem(rawValue: "not_encrypted")
     /// Another process has held a lock of the session for longer than a caller waits. The error names it if possible.
     public static let busy = StoreProblem(rawValue: "busy")
     /// The session is being moved to another store: see ``TokenStore/moveSession(to:)``.

@@ -12,15 +12,16 @@ extension AuthError {
             if names.contains(where: { option.hasPrefix("\($0)=") }) { words.append(option) }
         }
         let line = words.map(\.quotedForShell).joined(separator: " ")
-        guard storeProblem == .encryption else {
-            return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
+        switch storeProblem {
+        case .notEncrypted?: return message + ". To read it, use --store file:PATH"
+        case .encryption?:
+            // The message about a missing passphrase says how to give it.
+            let remedy =
+                code == .invalidConfiguration
+                ? ""
+                : ". Set SIGN_IN_PASSPHRASE_FILE to a file with the right passphrase, and use --store encrypted:PATH"
+            return message + remedy + ". If the passphrase is lost, set the session aside and go on: \(line)"
+        default: return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
         }
-        let isPlain = message.contains("is not encrypted, though there are keys")
-        if isPlain { return message + ". To read it, use --store file:PATH" }
-        // The message about a missing passphrase says how to give it.
-        let remedy =
-            code == .invalidConfiguration
-            ? "" : ". Set SIGN_IN_PASSPHRASE_FILE to a file with the right passphrase, and use --store encrypted:PATH"
-        return message + remedy + ". If the passphrase is lost, set the session aside and go on: \(line)"
     }
 }

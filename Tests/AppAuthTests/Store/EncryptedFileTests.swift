@@ -79,18 +79,19 @@ struct EncryptedFileTests {
         for (writer, reader) in [(store(mine), store(other)), (store(mine), store()), (store(), store(mine))] {
             try await writer.replace(with: record)
             let before = try content()
+            let problem: StoreProblem = before.contains("encryptedSession") ? .encryption : .notEncrypted
             for attempt in [
                 { _ = try await reader.load() }, { try await reader.prepare() },
                 { _ = try await reader.update { $0 = nil } },
             ] {
                 let error = await authError { try await attempt() }
-                #expect(error?.storeProblem == .encryption, "\(String(describing: error))")
+                #expect(error?.storeProblem == problem, "\(String(describing: error))")
             }
             #expect(try content() == before)
             #expect(try await writer.load() == record)
-            guard before.contains("encryptedSession") else {
+            guard problem == .encryption else {
                 let error = await authError { try await reader.discard() }
-                #expect(try error?.storeProblem == .encryption && content() == before)
+                #expect(try error?.storeProblem == .notEncrypted && content() == before)
                 continue
             }
             let aside = try #require(try await reader.discard())
