@@ -18,7 +18,7 @@ public struct SignOut: Sendable {
     public var revokesTokens = true
     /// The address that the provider redirects the browser to after the sign-out.
     public var postLogoutRedirect = PostLogoutRedirect.automatic
-    /// Tells whether the desktop has a program for a scheme, before ``PostLogoutRedirect/automatic`` chooses an address with
+    /// The check whether the desktop has a program for a scheme, before ``PostLogoutRedirect/automatic`` chooses an address with
     /// a private-use scheme.
     public var desktop = DesktopHandlers.system
     /// The time limit for the revocations and the browser together. The removal from the store has the limits of the

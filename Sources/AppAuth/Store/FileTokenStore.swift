@@ -19,8 +19,8 @@ internal import JOSE
 /// and its copies then synchronise the folder before they confirm any other change.
 ///
 /// The lock file `NAME.lock` lies next to the session. It names the process that holds the lock, and stays when the
-/// session is removed: a lock without a session means "signed out". If a session was stored and both files are missing,
-/// the location is unavailable, for example on a disk that is not mounted. Calls then throw
+/// session is removed: a lock without a session means "signed out". If both files are missing, an ``AuthState`` that has
+/// seen the session takes the location for unavailable, for example a disk that is not mounted: its calls throw
 /// ``StoreProblem/unavailable``, and the session does not end.
 ///
 /// On a machine without a keyring, the session can be encrypted with ``SessionEncryptionKey``s. A session that is not
@@ -65,8 +65,8 @@ public struct FileTokenStore: TokenStore {
 
     /// Reads the session, or returns nil if there is no file.
     ///
-    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if a session was stored here and the lock is missing
-    ///   too.
+    /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if there is neither a file nor its lock, and
+    ///   ``TokenStoreCall/expectsSession`` is true.
     public func load() async throws -> AuthStateRecord? {
         let record =
             if encryptionKeys.isEmpty { try read() } else {

@@ -2,7 +2,7 @@ public import AppAuthProtocol
 public import AppAuthSession
 internal import JOSE
 
-/// A store that keeps a session in the system's keyring (GNOME Keyring, KWallet, KeePassXC), for the user's processes.
+/// A store that keeps a session in the desktop's keyring, such as GNOME Keyring, for the user's processes.
 ///
 /// The keyring is accessed over the session bus with libsecret, which is loaded on first use. If a keyring is locked,
 /// the user is prompted to unlock it, unless ``mayPrompt`` is false. Calls wait for the result for at most

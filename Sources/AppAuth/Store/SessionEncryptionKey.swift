@@ -18,7 +18,8 @@ public struct SessionEncryptionKey: Sendable {
     /// - Parameters:
     ///   - id: The name of the key, which is stored with each session.
     ///   - bytes: 32 random bytes.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a key of another length or without a name.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for a key of another length, without a name, or
+    ///   with a name that begins with `scrypt:`.
     public init(id: String, bytes: [UInt8]) throws {
         guard bytes.count == ContentEncryption.a256GCM.keyByteCount, !id.isEmpty, !PassphraseKeys.areOwn(id) else {
             throw AuthError(

@@ -12,7 +12,7 @@ public struct AuthError: Error, Sendable, Hashable {
     public var code: Code
     /// The step of the flow at which the error arose.
     public var stage: Stage
-    /// What was expected and what was found, in one line for the user. It has no control characters, at most 1000 code
+    /// What failed, and often what to do, in one line for the user. It has no control characters, at most 1000 code
     /// points, and never contains a token, code, secret, verifier or whole redirect URL.
     public var message: String
     /// Whether the server may have acted on the request.
@@ -70,8 +70,9 @@ public struct AuthError: Error, Sendable, Hashable {
 
 extension AuthError {
     /// A kind of error, one for each case that a caller can handle differently. The type is open, so that new codes
-    /// break no caller. If the server responded with an OAuth error, this is the server's code (`access_denied`,
-    /// `invalid_client`, …).
+    /// break no caller. If the server responded with an OAuth error, this is usually the server's code (`access_denied`,
+    /// `invalid_client`, …). If a refresh ends the session, it is ``signInRequired``, and ``AuthError/server`` has the
+    /// response.
     public struct Code: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
         /// The code as `sign-in --json` prints it, for example `sign_in_required`.
         public let rawValue: String

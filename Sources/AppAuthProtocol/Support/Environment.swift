@@ -1,7 +1,8 @@
 public import Logging
 
-/// The dependencies of the protocol: HTTP, the clock and the log. Other values are declared where they are used: keys
-/// with the client, the server's dialect with the token requests.
+/// The dependencies of the protocol: HTTP, the clock and the log. Apps use `.live`; tests create one with a transport or
+/// a clock of their own. Other values are declared where they are used: keys with the client, the server's dialect with
+/// the token requests.
 public struct Environment: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport

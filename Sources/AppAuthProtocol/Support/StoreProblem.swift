@@ -16,7 +16,7 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     public static let locked = StoreProblem(rawValue: "locked")
     /// The user was asked to unlock the keyring and declined, or the prompt could not be shown.
     public static let dismissed = StoreProblem(rawValue: "dismissed")
-    /// The user was asked to unlock the keyring and did not respond in time.
+    /// The user was asked to unlock the keyring and did not respond in time, or the keyring service does not respond.
     public static let unanswered = StoreProblem(rawValue: "unanswered")
     /// The system denies this program access, as in a sandbox or by a policy of the bus.
     public static let denied = StoreProblem(rawValue: "denied")
@@ -30,7 +30,7 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     /// The session is encrypted with a key that the store was not given, for example another passphrase. It is left
     /// unchanged.
     public static let encryption = StoreProblem(rawValue: "encryption")
-    /// The store has keys, and the session is not encrypted: anyone who can write there could have put it there. It is
+    /// The store has keys, and the session is not encrypted: a program that can write there may have put it there. It is
     /// left unchanged.
     public static let notEncrypted = StoreProblem(rawValue: "not_encrypted")
     /// Another process has held a lock of the session for longer than a caller waits. The error names it if possible.
