@@ -146,6 +146,11 @@ int shims_curl_system_error(const struct shims_curl *curl, CURL *easy) {
     return curl->easy_getinfo(easy, CURLINFO_OS_ERRNO, &error) == CURLE_OK ? (int)error : 0;
 }
 
+int shims_curl_connect_status(const struct shims_curl *curl, CURL *easy) {
+    long status = 0;
+    return curl->easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status) == CURLE_OK ? (int)status : 0;
+}
+
 void *shims_curl_list_append(const struct shims_curl *curl, void *list, const char *line) {
     return curl->slist_append(list, line);
 }

@@ -68,6 +68,13 @@ import Testing
             #expect(try await status("127.0.0.1:\(provider.port)") == 200)
             #expect(try await status("localhost:\(provider.port)") == 200)
         }
+        try await withLocalProvider(.demo { $0.hostName = "op.example" }) { (provider) async throws in
+            #expect(provider.issuer == "http://op.example:\(provider.port)")
+            for (host, expected) in [("op.example", 200), ("evil.example", 421)] {
+                let request = "GET /jwks HTTP/1.1\r\nHost: \(host):\(provider.port)\r\nConnection: close\r\n\r\n"
+                #expect(try await raw(request, provider).status == expected)
+            }
+        }
     }
 
     @Test func `a client that does not get on is cut off`() async throws {

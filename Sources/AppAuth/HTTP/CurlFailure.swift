@@ -12,6 +12,8 @@ struct CurlFailure: Sendable {
     var meaning: String
     /// The `errno` of the last failed call, or 0.
     var systemError: CInt = 0
+    /// The status of the proxy's last response to CONNECT, or 0.
+    var connectStatus: CInt = 0
     /// Whether some of the request may have been sent. False until the connection, with TLS and proxy, is made.
     var requestBegan: Bool
     /// The limit of this library that ended the transfer, if any.
@@ -52,10 +54,18 @@ struct CurlFailure: Sendable {
         case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
             // Not temporary: the failure persists until the server's certificate or the trusted ones change.
             return transport("the certificate of \(host) is not trusted: \(words)", isTemporary: false)
+        case _ where connectStatus == 407 && !requestBegan:
+            // Not temporary: the failure persists until the user's password or ticket changes.
+            return transport("no connection to \(target.hostAndPort): \(Self.unauthenticated)", isTemporary: false)
         default:
             return transport(connection(target))
         }
     }
+
+    private static let unauthenticated = """
+        the proxy did not authenticate the user (407). Check the name and password in the URL of the proxy, or the \
+        Kerberos ticket (klist)
+        """
 
     private func connection(_ target: HTTPTarget) -> String {
         let (host, peer) = (target.host, target.hostAndPort)

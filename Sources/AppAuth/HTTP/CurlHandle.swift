@@ -96,6 +96,9 @@ final class CurlHandle {
     /// The `errno` of the last connection that failed, or 0.
     var systemError: CInt { shims_curl_system_error(library.curl, easy) }
 
+    /// The status of the proxy's last response to CONNECT, or 0.
+    var connectStatus: CInt { shims_curl_connect_status(library.curl, easy) }
+
     /// libcurl's message for the failure of the last transfer.
     var detail: String { String(cString: errorBuffer) }
 

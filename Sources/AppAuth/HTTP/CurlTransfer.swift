@@ -53,7 +53,7 @@ final class CurlTransfer: @unchecked Sendable {
         let failure = CurlFailure(
             code: code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
             meaning: library.meaning(of: code), systemError: handle.systemError,
-            requestBegan: requestBegan, exceeded: exceeded)
+            connectStatus: handle.connectStatus, requestBegan: requestBegan, exceeded: exceeded)
         return .failure(failure.error(target: target, limits: request.limits))
     }
 

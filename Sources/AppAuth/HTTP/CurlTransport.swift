@@ -74,7 +74,8 @@ public final class CurlTransport: HTTPTransport {
         case digest
         /// NTLM, for proxies that offer nothing better.
         case ntlm
-        /// The user's Kerberos ticket (RFC 4559), without a password: see kinit(1).
+        /// The user's Kerberos ticket (RFC 4559), without a password: see kinit(1). The ticket is for the host name in the
+        /// URL of the proxy.
         case negotiate
     }
 

@@ -11,16 +11,20 @@ struct Listeners: Sendable {
     ///
     /// - Parameters:
     ///   - addresses: The address of each part, the issuer's among them.
+    ///   - hostName: The host in the issuer, if it is not the address.
     ///   - port: The port at each address; 0 for any free ones.
     /// - Throws: ``ProviderError`` if an address cannot be bound or is not loopback.
-    init(at addresses: [Role: String], port: Int, _ limits: Limits, _ tls: TLSContext?) async throws {
+    init(
+        at addresses: [Role: String], hostName: String?, port: Int, _ limits: Limits, _ tls: TLSContext?
+    ) async throws {
         var (servers, origins) = ([Role: Server](), [Role: String]())
         do {
             for (role, address) in addresses {
                 let host = address == "localhost" ? "127.0.0.1" : address
                 let server = try await Server.listen(host: host, port: port, limits: limits, tls: tls)
                 servers[role] = server
-                let name = address.contains(":") ? "[\(address)]" : address
+                let own = address.contains(":") ? "[\(address)]" : address
+                let name = role == .issuer ? hostName ?? own : own
                 origins[role] = "\(tls == nil ? "http" : "https")://\(name):\(server.port)"
             }
         } catch {

@@ -23,7 +23,8 @@ extension LocalProvider {
         let tls = try configuration.tls.map(TLSContext.init)
         var addresses = configuration.addition?.addresses ?? [:]
         addresses[.issuer] = host
-        let listeners = try await Listeners(at: addresses, port: port, configuration.limits, tls)
+        let listeners = try await Listeners(
+            at: addresses, hostName: configuration.hostName, port: port, configuration.limits, tls)
         var origins = listeners.origins
         let issuer = Issuer(
             origin: origins.removeValue(forKey: .issuer) ?? "", path: path,

@@ -27,6 +27,7 @@ struct CurlProxyTests {
         let error = await authError { try await transport.send(elsewhere("https")) }
         #expect(error?.code == .transport)
         #expect(error?.outcome == .notSent)
+        #expect(error?.isTemporary == true)
         #expect(error?.message.hasPrefix("no connection to server.example:443: ") == true)
         #expect(proxy.requests.map(\.line) == ["CONNECT server.example:443 HTTP/1.1"])
         // Credentials are only for the server.
@@ -97,6 +98,12 @@ struct CurlProxyTests {
         }
         let error = await authError { _ = try await Self.transport(authentication, proxy).send(elsewhere("https")) }
         #expect(error?.outcome == .notSent)
+        #expect(error?.isTemporary == false)
+        #expect(
+            error?.message == """
+                no connection to server.example:443: the proxy did not authenticate the user (407). Check the name and \
+                password in the URL of the proxy, or the Kerberos ticket (klist)
+                """)
         let basic = "Basic " + Data("jane:looking-glass".utf8).base64EncodedString()
         let fields = proxy.requests.flatMap { $0.values("Proxy-Authorization") }
         #expect(fields.contains(basic) == (authentication == .basic), "\(fields)")
