@@ -28,6 +28,7 @@ struct Console: Sendable {
         (json, self.arguments, isVerbose, self.input) = (options.json, arguments, options.general.verbose, input)
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.general.caFile.map { [$0] } ?? []
+        configuration.proxyAuthentication = options.general.proxyAuthentication ?? .basic
         let logger = options.general.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
         var environment = Environment.live
         (environment.transport, environment.logger) = (CurlTransport(configuration), logger)

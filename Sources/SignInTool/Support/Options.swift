@@ -20,7 +20,13 @@ struct GeneralOptions: ParsableArguments, Sendable {
         name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.",
         completion: .file())
     var caFile: String?
+    @Option(
+        name: .customLong("proxy-auth"), parsing: .unconditional,
+        help: "How the proxy of the environment authenticates the user. negotiate is Kerberos. (default: basic)")
+    var proxyAuthentication: CurlTransport.ProxyAuthentication?
 }
+
+extension CurlTransport.ProxyAuthentication: ExpressibleByArgument {}
 
 /// The options that select a stored session.
 struct SessionOptions: ParsableArguments, Sendable {

@@ -152,7 +152,10 @@ extension SessionOptions {
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
-        if let file = SignInLine(console.arguments).value(of: "--ca-file") { words += ["--ca-file", file] }
+        let line = SignInLine(console.arguments)
+        for option in ["--ca-file", "--proxy-auth"] {
+            if let value = line.value(of: option) { words += [option, value] }
+        }
         return words.map(\.quotedForShell).joined(separator: " ")
     }
 

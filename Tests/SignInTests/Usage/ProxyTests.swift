@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+/// Proxies that authenticate the user. The library's tests have proxies of each kind.
+@Suite(.timeLimit(.minutes(1)))
+struct ProxyTests {
+    @Test(arguments: [
+        ([], ["Basic"]), (["--proxy-auth", "digest"], [nil, "Digest"]), (["--proxy-auth", "ntlm"], ["NTLM"]),
+    ])
+    func `the proxy of the environment authenticates the user as --proxy-auth says`(
+        option: [String], schemes: [String?]
+    ) async throws {
+        let proxy = try SimpleServer { request in
+            let isAuthorized = request.headers["proxy-authorization"] != nil
+            guard !isAuthorized else { return SimpleResponse(status: "502 Bad Gateway") }
+            let challenge = #"Digest realm="proxy", nonce="abc", qop="auth""#
+            return SimpleResponse(
+                status: "407 Proxy Authentication Required", headers: [("Proxy-Authenticate", challenge)])
+        }
+        defer { proxy.stop() }
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(
+                ["discover", "https://server.example", "--json"] + option,
+                ["https_proxy": "http://zoe:looking-glass@\(proxy.host)"]
+            ).outcome()
+            try outcome.failure(1, "transport")
+            let sent = proxy.requests.map { $0.headers["proxy-authorization"]?.components(separatedBy: " ").first }
+            #expect(sent == schemes, "\(outcome)")
+            #expect(proxy.requests.allSatisfy { $0.method == "CONNECT" && $0.target == "server.example:443" })
+        }
+    }
+
+    @Test func `an unknown kind of authentication is wrong usage`() async throws {
+        try await withDesk { fixture in
+            try await fixture.run("status", "--json", "--proxy-auth", "kerberos").wrongUsage()
+        }
+    }
+}
