@@ -74,8 +74,9 @@ public final class CurlTransport: HTTPTransport {
         case digest
         /// NTLM, for proxies that offer nothing better.
         case ntlm
-        /// The user's Kerberos ticket (RFC 4559), without a password: see kinit(1). The ticket is for the host name in the
-        /// URL of the proxy.
+        /// The user's Kerberos ticket (RFC 4559), without a password: see kinit(1). The ticket is for the host name in
+        /// the URL of the proxy. While libcurl gets it from the Kerberos server, all requests of the transport wait,
+        /// even beyond their limits.
         case negotiate
     }
 

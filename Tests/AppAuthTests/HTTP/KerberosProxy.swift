@@ -1,7 +1,7 @@
 import Foundation
 
-/// A Kerberos realm, and a Squid that requires its tickets, both on loopback and as an unprivileged user. They end when this
-/// object is released, or with this process.
+/// A Kerberos realm, and a Squid that requires its tickets, both on loopback and as an unprivileged user. They end when
+/// this object is released, or with this process.
 ///
 /// Only for a process of its own: libcurl and the programs read the realm's configuration from the environment.
 final class KerberosProxy: Sendable {
@@ -61,7 +61,8 @@ final class KerberosProxy: Sendable {
     /// Gets alice's ticket.
     func kinit() throws { try run("kinit", "alice", input: Data("looking-glass\n".utf8)) }
 
-    /// The status, the target and the user of each connection that has ended, as `200 server.example:443 alice@EXAMPLE.TEST`.
+    /// The status, the target and the user of each connection that has ended, for example
+    /// `200 server.example:443 alice@EXAMPLE.TEST`.
     func log() throws -> [String] {
         try String(contentsOfFile: folder + "/access.log", encoding: .utf8).split(separator: "\n").map(String.init)
     }

@@ -10,8 +10,8 @@ extension LocalProvider {
         public var users: [User]
         /// The path of the issuer: empty, or for example `/tenant`.
         public var issuerPath = ""
-        /// The host of the issuer, for a provider that clients reach through a proxy, which knows this name. If nil, it is the
-        /// address of the provider.
+        /// The host of the issuer, for a provider that clients reach through a proxy, which knows this name. If nil, it
+        /// is the address of the provider.
         package var hostName: String?
 
         /// The certificate files for HTTPS; nil for plain HTTP.
