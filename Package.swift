@@ -59,7 +59,8 @@ let package = Package(
         .target(name: "AppAuthTestSupport", dependencies: appAuth),
         .systemLibrary(name: "CLibssl", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .target(
-            name: "AppAuthTestProvider", dependencies: ["AppAuthConcurrency", "CLibssl", "JOSE", httpTypes] + nio,
+            name: "AppAuthTestProvider",
+            dependencies: ["AppAuth", "AppAuthConcurrency", "AppAuthProtocol", "CLibssl", "JOSE", httpTypes] + nio,
             resources: [.embedInCode("Provider/Configuration/alice.png")]),
         .target(name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes]),
 
@@ -97,7 +98,9 @@ let package = Package(
         .testTarget(name: "AppAuthTestSupportTests", dependencies: appAuth + ["AppAuthTestSupport"]),
         .testTarget(
             name: "AppAuthTestProviderTests",
-            dependencies: ["AppAuthConcurrency", "AppAuthTestProvider", "local-provider", "JOSE", httpTypes] + nio),
+            dependencies: [
+                "AppAuthConcurrency", "AppAuthTestProvider", "TestFixtures", "local-provider", "JOSE", httpTypes,
+            ] + nio),
         // The built programs, from outside.
         .testTarget(name: "SignInTests", dependencies: fixtures),
         .testTarget(

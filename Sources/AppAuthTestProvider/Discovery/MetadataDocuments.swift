@@ -51,7 +51,7 @@ extension Metadata {
         ]
         var members = document.object ?? .init()
         for describe in extensions { describe(&members, context) }
-        if context.configuration.acceptsClientDocuments { members["client_id_metadata_document_supported"] = true }
+        if context.configuration.clientDocumentRoots != nil { members["client_id_metadata_document_supported"] = true }
         return members
     }
 

@@ -1,14 +1,14 @@
-internal import HTTPTypes
+package import HTTPTypes
 
 /// A complete request with a well-formed query.
-struct Request: Sendable {
-    let method: HTTPRequest.Method
+package struct Request: Sendable {
+    package let method: HTTPRequest.Method
     /// The path as it was sent, without the query.
-    let path: String
+    package let path: String
     let query: Parameters
     /// The value of the only Host field.
     let host: String
-    let headers: HTTPFields
+    package let headers: HTTPFields
     let body: [UInt8]
     /// The certificate that the client presented on this connection, in DER.
     var certificate: [UInt8]?

@@ -14,6 +14,10 @@ struct Context: Sendable {
     let people: LockedValue<[User]>
     /// The clients that registered themselves. The same lock order applies.
     let registrations: LockedValue<[String: DynamicClient]>
+    /// The clients whose documents were fetched, by the URLs of these. The same lock order applies.
+    let documents: LockedValue<[String: RegisteredClient]>
+    /// The client for the provider's own requests.
+    let ownClient: LoopbackClient
     /// The key of the tokens that protect forms against forgery.
     let formSecret: [UInt8]
     /// The faults of this request.
@@ -37,6 +41,7 @@ struct Context: Sendable {
 
     func client(_ id: String) -> RegisteredClient? {
         if let client = configuration.clients.first(where: { $0.id == id }) { return client }
+        if let client = documents.withLock({ $0[id] }) { return client }
         let now = now
         return registrations.withLock { $0[id].flatMap { $0.isUsable(now) ? $0.client : nil } }
     }

@@ -33,7 +33,8 @@ extension LocalProvider {
         let context = Context(
             configuration: configuration, issuer: issuer, origins: origins, keys: keys, store: Store(Records()),
             people: LockedValue(configuration.users.map { $0.withPictureClaim(issuer) }),
-            registrations: LockedValue([:]), formSecret: try randomBytes(32))
+            registrations: LockedValue([:]), documents: LockedValue([:]),
+            ownClient: LoopbackClient(roots: configuration.clientDocumentRoots), formSecret: try randomBytes(32))
         var traffic = Traffic(
             keepsLog: configuration.keepsLog, clock: configuration.clock, observer: configuration.observer)
         traffic.latency = configuration.latency

@@ -15,14 +15,15 @@ struct Router: Sendable {
         return try await traffic.pass(request, at: endpoint) { faults in
             var context = context
             context.faults = faults
-            return reply(to: request, on: role, endpoint, context)
+            return await reply(to: request, on: role, endpoint, context)
         }
     }
 
-    private func reply(to request: Request, on role: Role, _ endpoint: Endpoint, _ context: Context) -> Reply {
+    private func reply(to request: Request, on role: Role, _ endpoint: Endpoint, _ context: Context) async -> Reply {
         // A page on another host name that resolves to this address (DNS rebinding) gets no response.
         let origin = context.origin(of: role)
         guard request.isMeant(for: origin) else { return .misdirected(from: origin) }
+        if let refusal = await ClientDocuments(context: context).load(for: request, at: endpoint) { return refusal }
         do {
             let reply = context.configuration.translation(
                 try Self.respond(to: request, endpoint, context), request, endpoint)

@@ -6,6 +6,8 @@ package struct DoubleOptions: Sendable {
     package var host = "127.0.0.1"
     /// The port; 0 for a free one.
     package var port = 0
+    /// The certificate files for HTTPS; nil for plain HTTP.
+    package var tls: TLSFiles?
     /// The base of the double's clock.
     package var clock: @Sendable () -> Date = { Date() }
     /// Whether every request is kept for `log`. Turn it off for a double that runs for days.

@@ -2,10 +2,10 @@ internal import HTTPTypes
 internal import JOSE
 
 /// The server of a double that is not an OpenID provider. Each request passes the log, the holds and the faults.
-struct DoubleServer: Sendable {
-    let origin: String
-    let port: Int
-    let traffic: Traffic
+package struct DoubleServer: ObservedService {
+    /// The scheme, host and port.
+    package let origin: String
+    package let traffic: Traffic
     private let server: Server
     private let serving: Task<Void, Never>
 
@@ -13,14 +13,15 @@ struct DoubleServer: Sendable {
     ///   - locations: The endpoints by their paths. Every other path is ``Endpoint/none``.
     ///   - respond: Called for each request that is meant for this origin, including ``Endpoint/none``.
     /// - Throws: ``ProviderError`` if the address cannot be bound or is not loopback.
-    static func start(
-        _ options: DoubleOptions, _ clock: MovableClock, locations: [String: Endpoint],
-        respond: @escaping @Sendable (Request, Endpoint) throws -> Reply
+    package static func start(
+        _ options: DoubleOptions, _ clock: MovableClock, locations: [String: Endpoint] = [:],
+        respond: @escaping @Sendable (Request, Endpoint) async throws -> Reply
     ) async throws -> DoubleServer {
         let server = try await Server.listen(
-            host: options.host == "localhost" ? "127.0.0.1" : options.host, port: options.port, limits: Limits())
+            host: options.host == "localhost" ? "127.0.0.1" : options.host, port: options.port, limits: Limits(),
+            tls: options.tls.map(TLSContext.init))
         let name = options.host.contains(":") ? "[\(options.host)]" : options.host
-        let origin = "http://\(name):\(server.port)"
+        let origin = "\(options.tls == nil ? "http" : "https")://\(name):\(server.port)"
         let traffic = Traffic(keepsLog: options.keepsLog, clock: { clock.now }, observer: options.observer)
         let serving = Task {
             await server.run { request in
@@ -28,17 +29,18 @@ struct DoubleServer: Sendable {
                 return try await traffic.pass(request, at: endpoint) { faults in
                     guard request.isMeant(for: origin) else { return .misdirected(from: origin) }
                     do {
-                        return try respond(request, endpoint).edited(by: faults)
+                        return try await respond(request, endpoint).edited(by: faults)
                     } catch {
                         return Reply(.internalServerError, type: "text/plain; charset=utf-8", "\(error)\n")
                     }
                 }
             }
         }
-        return DoubleServer(origin: origin, port: server.port, traffic: traffic, server: server, serving: serving)
+        return DoubleServer(origin: origin, traffic: traffic, server: server, serving: serving)
     }
 
-    func stop() async {
+    /// Closes the listener and every connection, and returns when they are closed.
+    package func stop() async {
         await server.close()
         await serving.value
     }

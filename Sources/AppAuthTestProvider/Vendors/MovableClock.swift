@@ -6,7 +6,7 @@ package final class MovableClock: Sendable {
     private let base: @Sendable () -> Date
     private let lead = LockedValue(0)
 
-    init(_ base: @escaping @Sendable () -> Date) { self.base = base }
+    package init(_ base: @escaping @Sendable () -> Date) { self.base = base }
 
     package var now: Date { base().adding(lead.withLock { $0 }) }
 

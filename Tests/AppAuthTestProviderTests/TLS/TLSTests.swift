@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// A provider that is spoken to by TLS, against `openssl s_client`.
@@ -45,7 +46,7 @@ struct TLSTests {
     }
 
     @Test func `the command serves https with the certificate that it is given`() async throws {
-        try await withFiles { files in
+        try await withCertificate { files in
             let child = try CommandTests.Child(["--certificate", files.certificate, "--key", files.key])
             let issuer = String(child.firstLine().dropLast())
             let port = try #require(Int(issuer.dropFirst("https://127.0.0.1:".count)), "\(issuer)")
@@ -62,24 +63,11 @@ struct TLSTests {
     }
 
     private func withTLSProvider(_ test: (LocalProvider, TLSFiles) async throws -> Void) async throws {
-        try await withFiles { files in
+        try await withCertificate { files in
             var configuration = LocalProvider.Configuration.demo
             configuration.tls = files
             try await withLocalProvider(configuration) { try await test($0, files) }
         }
-    }
-
-    private func withFiles(_ test: (TLSFiles) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "local-provider-tls-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let files = TLSFiles(
-            certificate: folder.appending(path: "cert.pem").path, key: folder.appending(path: "key.pem").path)
-        _ = try await openssl([
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-            "/CN=provider", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", files.key, "-out", files.certificate,
-        ])
-        try await test(files)
     }
 
     /// One request whose connection the server closes.

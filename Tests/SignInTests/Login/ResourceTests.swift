@@ -133,25 +133,6 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a client document is the client id where the provider accepts it`() async throws {
-        let document = "https://app.example/client.json"
-        try await run {
-            $0.acceptsClientDocuments = true
-            $0.clients.append(RegisteredClient(id: document, redirectURIs: [.anyLoopback]))
-        } _: { fixture, url in
-            let session = try await fixture.run(
-                "login", "--json", "--resource", url, "--client-document", document
-            ).result()
-            #expect(session["client_id"]?.string == document && fixture.provider.count(.clientRegistration) == 0)
-        }
-        try await run { fixture, url in
-            let outcome = try await fixture.run("login", "--json", "--resource", url, "--client-document", document)
-            let session = try outcome.result()
-            #expect(session["client_id"]?.string != document && fixture.provider.count(.clientRegistration) == 1)
-            #expect(outcome.errors.contains("accepts no client ID metadata document"), "\(outcome)")
-        }
-    }
-
     @Test func `a request that lacks a scope names --step-up, and signing in with the scope satisfies the resource`()
         async throws
     {

@@ -1,5 +1,7 @@
+import AppAuthTestProvider
 import Foundation
 import JOSE
+import TestFixtures
 import Testing
 
 /// Which certificates are trusted, against openssl's own server.
@@ -71,29 +73,22 @@ struct CertificateTests {
     /// `openssl s_server`, which responds with files, one of which is the metadata of its own address.
     private func withTLSServer(_ body: (CommandFixture, TLSServer) async throws -> Void) async throws {
         try await withDesk { fixture in
-            let folder = fixture.home + "/tls"
-            let wellKnown = folder + "/.well-known"
-            try FileManager.default.createDirectory(atPath: wellKnown, withIntermediateDirectories: true)
-            let made = try await fixture.start(
-                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
-                [
-                    "-keyout", folder + "/key.pem", "-out", folder + "/cert.pem", "-days", "2", "-subj",
-                    "/CN=localhost",
-                    "-addext", "subjectAltName=DNS:localhost",
-                ]
-            ).outcome()
-            try #require(made.status == 0, "\(made)")
-            let serve = #"cd "$0" && exec openssl s_server -accept 127.0.0.1:0 -cert cert.pem -key key.pem -HTTP"#
-            let server = try fixture.start(["sh", "-c", serve, folder], [])
-            defer { server.send(SIGTERM) }
-            let line = try await server.outputLine { $0.hasPrefix("ACCEPT ") }
-            let port = line.components(separatedBy: ":").last ?? ""
-            let issuer = "https://localhost:\(port)"
-            let metadata =
-                #"{"issuer":"\#(issuer)","authorization_endpoint":"\#(issuer)/a","token_endpoint":"\#(issuer)/t"}"#
-            let response = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n\(metadata)"
-            try response.write(toFile: wellKnown + "/openid-configuration", atomically: true, encoding: .utf8)
-            try await body(fixture, TLSServer(issuer: issuer, certificate: folder + "/cert.pem"))
+            try await withCertificate { files in
+                let folder = fixture.home + "/tls"
+                let wellKnown = folder + "/.well-known"
+                try FileManager.default.createDirectory(atPath: wellKnown, withIntermediateDirectories: true)
+                let serve = #"cd "$0" && exec openssl s_server -accept 127.0.0.1:0 -cert "$1" -key "$2" -HTTP"#
+                let server = try fixture.start(["sh", "-c", serve, folder, files.certificate, files.key], [])
+                defer { server.send(SIGTERM) }
+                let line = try await server.outputLine { $0.hasPrefix("ACCEPT ") }
+                let port = line.components(separatedBy: ":").last ?? ""
+                let issuer = "https://localhost:\(port)"
+                let metadata =
+                    #"{"issuer":"\#(issuer)","authorization_endpoint":"\#(issuer)/a","token_endpoint":"\#(issuer)/t"}"#
+                let response = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n\(metadata)"
+                try response.write(toFile: wellKnown + "/openid-configuration", atomically: true, encoding: .utf8)
+                try await body(fixture, TLSServer(issuer: issuer, certificate: files.certificate))
+            }
         }
     }
 }

@@ -86,9 +86,9 @@ extension LocalProvider {
         package var resources: [String] = []
         /// The description that the demo resource gives of itself (RFC 9728); nil if it gives none.
         package var resourceDescription: ResourceDescription?
-        /// Whether the URL of a client's metadata document can be its client id. The provider fetches no document: such
-        /// a client is one of ``clients``.
-        package var acceptsClientDocuments = false
+        /// The PEM file of the certificates that are trusted when the provider fetches the metadata document of a client,
+        /// whose URL on loopback is the client id; nil if it accepts no such document.
+        package var clientDocumentRoots: String?
         /// The types that `authorization_details` may have (RFC 9396 §2).
         package var authorizationDetailsTypes: [String] = []
 

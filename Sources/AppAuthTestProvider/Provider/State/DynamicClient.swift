@@ -40,5 +40,5 @@ struct DynamicClient: Sendable {
 }
 
 extension RegisteredClient.Authentication {
-    fileprivate var needsSecret: Bool { [.basic, .post, .secretJWT].contains(self) }
+    var needsSecret: Bool { [.basic, .post, .secretJWT].contains(self) }
 }

@@ -21,7 +21,7 @@ public struct Traffic: Sendable {
     ///
     /// - Parameter act: Processes the request with its faults.
     func pass(
-        _ request: Request, at endpoint: Endpoint, _ act: ([Fault.Effect]) -> Reply
+        _ request: Request, at endpoint: Endpoint, _ act: ([Fault.Effect]) async -> Reply
     ) async throws -> (Reply, Delivery) {
         var logged = LoggedRequest(request, at: endpoint)
         let index = log.add(logged)
@@ -30,7 +30,7 @@ public struct Traffic: Sendable {
         if let latency = latency[endpoint] { try await Task.sleep(for: latency) }
         for case .delay(let duration) in faults { try await Task.sleep(for: duration) }
 
-        var reply = Self.substitute(faults) ?? act(faults)
+        var reply = if let substitute = Self.substitute(faults) { substitute } else { await act(faults) }
         reply.headers[.date] = clock().httpDate
         for case .editReply(let edit) in faults { edit(&reply) }
         try await holds.pass(endpoint, .response)

@@ -43,7 +43,7 @@ struct ProviderLogout {
         for client in clients {
             guard let uri = client.backchannelLogoutURI else { continue }
             let body = FormCoding.encode([("logout_token", try token(for: client))])
-            Task { await OutgoingPost(uri, form: body)?.send() }
+            Task { try? await context.ownClient.post(body, to: uri) }
         }
     }
 
