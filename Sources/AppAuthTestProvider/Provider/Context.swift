@@ -14,7 +14,7 @@ struct Context: Sendable {
     let people: LockedValue<[User]>
     /// The clients that registered themselves. The same lock order applies.
     let registrations: LockedValue<[String: DynamicClient]>
-    /// The clients whose documents were fetched, by the URLs of these. The same lock order applies.
+    /// The clients whose documents were fetched, by their URLs. The same lock order applies.
     let documents: LockedValue<[String: RegisteredClient]>
     /// The client for the provider's own requests.
     let ownClient: LoopbackClient

@@ -66,7 +66,7 @@ struct ClientDocuments {
         guard let type = response.mediaType,
             type == "application/json" || (type.hasPrefix("application/") && type.hasSuffix("+json")),
             let document = try? JSON(parsing: response.body).object
-        else { throw .invalidClient("expected the document of the client to be a JSON object of the type for JSON") }
+        else { throw .invalidClient("expected a JSON object of type application/json as the document of the client") }
         return document
     }
 }

@@ -1,6 +1,7 @@
 import AppAuth
 import AppAuthProtocol
 import AppAuthTestProvider
+// AppAuth has another Reply.
 import struct AppAuthTestProvider.Reply
 import HTTPTypes
 import JOSE
