@@ -15,6 +15,7 @@ struct Tool: ParsableCommand {
               BROWSER                  Commands of browsers, separated by colons.
               CURL_CA_BUNDLE           A file with root certificates. Also SSL_CERT_FILE.
               SSL_CERT_DIR             A folder with root certificates.
+              https_proxy, all_proxy   The proxy. no_proxy lists the hosts without one.
               NO_COLOR                 No colours and bold text on terminals.
 
             Files:

@@ -127,7 +127,7 @@ struct FAPI1Tests {
 
     @Test("fapi1-advanced-final-client-test-iat-is-week-in-past", arguments: [Plan.fapi1])
     func weekOld(plan: Plan) async throws {
-        try await plan.refuses("it was issued", as: .clockSkew) {
+        try await plan.refuses(" s ago by ", as: .clockSkew) {
             $0.claims["iat"] = .seconds(fromNow: -604_800)
         }
     }

@@ -55,16 +55,17 @@ struct CurlFailure: Sendable {
             // Not temporary: the failure persists until the server's certificate or the trusted ones change.
             return transport("the certificate of \(host) is not trusted: \(words)", isTemporary: false)
         case _ where connectStatus == 407 && !requestBegan:
-            // Not temporary: the failure persists until the user's password or ticket changes.
-            return transport("no connection to \(target.hostAndPort): \(Self.unauthenticated)", isTemporary: false)
+            var error = transport("no connection to \(target.hostAndPort): \(Self.unauthenticated)")
+            error.httpStatus = Int(connectStatus)
+            return error
         default:
             return transport(connection(target))
         }
     }
 
     private static let unauthenticated = """
-        the proxy did not authenticate the user (407). Check the name and password in the URL of the proxy, or the \
-        Kerberos ticket (klist)
+        the proxy did not authenticate the user (407). Check the method that it requires, the name and password in its \
+        URL, or the Kerberos ticket (klist)
         """
 
     private func connection(_ target: HTTPTarget) -> String {

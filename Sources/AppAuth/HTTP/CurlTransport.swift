@@ -66,7 +66,7 @@ public final class CurlTransport: HTTPTransport {
 
     /// How a proxy authenticates the user. Name and password are those in the URL of the proxy. The environment's proxies
     /// use it too. Requests to http URLs always use ``basic``: the other methods send a request more than once, and the proxy
-    /// could read and repeat it.
+    /// could read and repeat it. The raw values are those of `sign-in --proxy-auth`.
     public enum ProxyAuthentication: String, Sendable, Hashable, CaseIterable {
         /// The password in clear text (RFC 7617).
         case basic

@@ -65,7 +65,9 @@ struct SessionFile: Sendable {
         do {
             _ = try read()
             return nil
-        } catch let error as AuthError where [.damaged, .encryption].contains(error.storeProblem) {}
+        } catch let error as AuthError where [.damaged, .encryption].contains(error.storeProblem) {
+            // One that is only not encrypted can be read without a key: it stays.
+        }
         try commitment.make()
         let aside = try AsideFile.move(path, location: location)
         if isRoom { unlink(new) } else { _ = try AsideFile.move(new, location: location) }

@@ -10,13 +10,14 @@ struct ClientDocuments {
     /// Draft §8.7: a larger document counts as an error.
     private static let limit = 5000
 
-    /// Fetches the document of the client that sends a request, unless the client is known. Each authorization request
-    /// fetches it again (§5), so that changes take effect.
+    /// Fetches the document of the client that sends a request, unless the client is registered. Each authorization
+    /// request fetches it again (§5), so that changes take effect.
     ///
     /// - Returns: The response if there is no valid document; otherwise nil.
     func load(for request: Request, at endpoint: Endpoint) async -> Reply? {
         guard context.configuration.clientDocumentRoots != nil,
             let id = request.query["client_id"] ?? request.form?["client_id"], id.hasPrefix("https://"),
+            !context.configuration.clients.contains(where: { $0.id == id }),
             endpoint == .authorization || context.client(id) == nil
         else { return nil }
         do throws(OAuthFailure) {
@@ -55,8 +56,10 @@ struct ClientDocuments {
             throw .invalidClient("expected the client_id to be an https URL with a path without dot segments")
         }
         // §8.6 lets a test provider fetch from loopback, and this one fetches from nowhere else.
-        guard let response = try? await context.ownClient.get(id, atMost: Self.limit) else {
-            throw .invalidClient("could not fetch the document of the client")
+        let response: TransportResponse
+        do { response = try await context.ownClient.get(id, atMost: Self.limit) } catch {
+            let cause = (error as? AuthError)?.message ?? "\(error)"
+            throw .invalidClient("could not fetch the document of the client: \(cause)")
         }
         // §5: any other status is an error. Redirects are not followed.
         guard response.status == .ok else {

@@ -117,8 +117,7 @@ struct Login: Command {
         add("--scope", scope)
         add("--profile", session.profile?.name)
         add("--store", session.store?.argument)
-        add("--ca-file", common.general.caFile)
-        add("--proxy-auth", common.general.proxyAuthentication?.rawValue)
+        words += common.general.wordsOfNetwork
         if dpop { words.append("--dpop") }
         if common.json { words.append("--json") }
         return words.map(\.quotedForShell).joined(separator: " ")

@@ -103,12 +103,9 @@ struct Logout: Command {
         return signedOut
     }
 
-    /// Throws if the session is encrypted with another passphrase, or should be. It is not damaged: name it, to set it
-    /// aside.
+    /// Throws if the session is encrypted with another passphrase. It is not damaged: name it, to set it aside.
     private func refuseIfEncrypted(_ store: any TokenStore) async throws {
-        do { _ = try await store.load() } catch let error as AuthError
-            where [.encryption, .notEncrypted].contains(error.storeProblem)
-        {
+        do { _ = try await store.load() } catch let error as AuthError where error.storeProblem == .encryption {
             throw error
         } catch {}
     }

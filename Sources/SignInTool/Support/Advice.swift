@@ -24,6 +24,7 @@ struct Advice: Sendable {
         if error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
         }
+        if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
         // If the provider reports the token as invalid, the library has refreshed it by now.
         if error.stage == .userInfo, error.httpStatus == 401 {
             return "the userinfo endpoint rejects this access token: sign in again with openid in --scope"

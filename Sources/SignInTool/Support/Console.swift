@@ -18,6 +18,8 @@ struct Console: Sendable {
     let input: StandardInput?
     /// The advice on errors.
     let advice = Advice()
+    /// The options of the network, for command lines that the command prints.
+    let wordsOfNetwork: [String]
     private let isWaitingForBrowser = LockedValue(false)
     /// The line that the terminal shows below all others; empty for none.
     private static let status = LockedValue("")
@@ -26,6 +28,7 @@ struct Console: Sendable {
     ///   the lock's holder.
     init(options: CommonOptions, arguments: [String], input: StandardInput, limit: Duration) {
         (json, self.arguments, isVerbose, self.input) = (options.json, arguments, options.general.verbose, input)
+        wordsOfNetwork = options.general.wordsOfNetwork
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.general.caFile.map { [$0] } ?? []
         configuration.proxyAuthentication = options.general.proxyAuthentication ?? .basic
@@ -37,7 +40,7 @@ struct Console: Sendable {
     }
 
     init(json: Bool) {
-        (self.json, arguments, isVerbose, environment, input) = (json, [], false, .live, nil)
+        (self.json, arguments, isVerbose, environment, input, wordsOfNetwork) = (json, [], false, .live, nil, [])
     }
 
     /// Prints a result: JSON for programs, or text for users.

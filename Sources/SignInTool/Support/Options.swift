@@ -24,6 +24,11 @@ struct GeneralOptions: ParsableArguments, Sendable {
         name: .customLong("proxy-auth"), parsing: .unconditional,
         help: "How the proxy of the environment authenticates the user. negotiate is Kerberos. (default: basic)")
     var proxyAuthentication: CurlTransport.ProxyAuthentication?
+
+    /// The options that every command for the same server needs.
+    var wordsOfNetwork: [String] {
+        (caFile.map { ["--ca-file", $0] } ?? []) + (proxyAuthentication.map { ["--proxy-auth", $0.rawValue] } ?? [])
+    }
 }
 
 extension CurlTransport.ProxyAuthentication: ExpressibleByArgument {}

@@ -152,10 +152,7 @@ extension SessionOptions {
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
-        let line = SignInLine(console.arguments)
-        for option in ["--ca-file", "--proxy-auth"] {
-            if let value = line.value(of: option) { words += [option, value] }
-        }
+        words += console.wordsOfNetwork
         return words.map(\.quotedForShell).joined(separator: " ")
     }
 

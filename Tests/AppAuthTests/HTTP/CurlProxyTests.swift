@@ -98,11 +98,11 @@ struct CurlProxyTests {
         }
         let error = await authError { _ = try await Self.transport(authentication, proxy).send(elsewhere("https")) }
         #expect(error?.outcome == .notSent)
-        #expect(error?.isTemporary == false)
+        #expect(error?.isTemporary == true && error?.httpStatus == 407)
         #expect(
             error?.message == """
-                no connection to server.example:443: the proxy did not authenticate the user (407). Check the name and \
-                password in the URL of the proxy, or the Kerberos ticket (klist)
+                no connection to server.example:443: the proxy did not authenticate the user (407). Check the method \
+                that it requires, the name and password in its URL, or the Kerberos ticket (klist)
                 """)
         let basic = "Basic " + Data("jane:looking-glass".utf8).base64EncodedString()
         let fields = proxy.requests.flatMap { $0.values("Proxy-Authorization") }

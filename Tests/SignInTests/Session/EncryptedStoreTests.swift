@@ -80,6 +80,27 @@ struct EncryptedStoreTests {
         }
     }
 
+    @Test func `a session that is not encrypted is refused and stays, and the error names the store that reads it`()
+        async throws
+    {
+        try await withDesk { fixture in
+            let (plain, passphrase) = ("file:\(fixture.home)/session", fixture.home + "/passphrase")
+            try "correct horse".write(toFile: passphrase, atomically: true, encoding: .utf8)
+            _ = try await fixture.login("--store", plain).result()
+            let before = try String(contentsOfFile: fixture.home + "/session", encoding: .utf8)
+            let store = ["--store", "encrypted:\(fixture.home)/session"]
+            for command in [
+                ["token", "--json"], ["logout", "--local", "--discard", "--json"],
+                fixture.loginArguments(["--replace-store"]),
+            ] {
+                let outcome = try await fixture.start(command + store, [Self.variable: passphrase]).outcome()
+                #expect(try outcome.failure(1, "store").hasSuffix("To read it, use --store file:PATH"), "\(outcome)")
+            }
+            #expect(try String(contentsOfFile: fixture.home + "/session", encoding: .utf8) == before)
+            _ = try await fixture.run("token", "--json", "--store", plain).result()
+        }
+    }
+
     @Test func `the store is listed as --store names it, even without the passphrase`() async throws {
         try await withDesk { fixture in
             let passphrase = fixture.home + "/passphrase"

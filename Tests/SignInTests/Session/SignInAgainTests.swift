@@ -26,6 +26,15 @@ struct SignInAgainTests {
         ]
     }
 
+    @Test func `the command line repeats the options of the network`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            // A flag that sign-in commands do not have is no name of an option with a value.
+            let line = try await commandAfterTheEnd(fixture, ["--id-token", "--proxy-auth", "ntlm"])
+            #expect(line.hasSuffix(" --proxy-auth ntlm"), "\(line)")
+        }
+    }
+
     /// Signs in, ends the session, runs the printed command, and expects a session for the same.
     private func expectTheSame(_ login: [String], _ fixture: CommandFixture, contains words: String) async throws {
         let first = try await fixture.start(["login", "--json"] + login).outcome().result()

@@ -30,6 +30,20 @@ struct ProxyTests {
         }
     }
 
+    @Test func `if the proxy does not authenticate the user, the error names --proxy-auth`() async throws {
+        let proxy = try SimpleServer { _ in
+            SimpleResponse(
+                status: "407 Proxy Authentication Required", headers: [("Proxy-Authenticate", "Negotiate")])
+        }
+        defer { proxy.stop() }
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(
+                ["discover", "https://server.example", "--json"], ["https_proxy": "http://\(proxy.host)"]
+            ).outcome()
+            #expect(try outcome.failure(1, "transport").hasSuffix("use --proxy-auth"), "\(outcome)")
+        }
+    }
+
     @Test func `an unknown kind of authentication is wrong usage`() async throws {
         try await withDesk { fixture in
             try await fixture.run("status", "--json", "--proxy-auth", "kerberos").wrongUsage()
