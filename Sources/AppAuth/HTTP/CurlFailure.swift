@@ -73,7 +73,10 @@ struct CurlFailure: Sendable {
         switch code {
         case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
-        case SHIMS_CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED: return "connection to \(peer) refused"
+        // If libcurl's message names another host, that is the proxy.
+        case SHIMS_CURLE_COULDNT_CONNECT
+        where systemError == ECONNREFUSED && detail.contains(host.filter { !"[]".contains($0) }):
+            return "connection to \(peer) refused"
         case SHIMS_CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
         case SHIMS_CURLE_GOT_NOTHING: return "\(host) closed the connection without a response"
         case SHIMS_CURLE_PARTIAL_FILE: return "the response from \(host) was cut short"

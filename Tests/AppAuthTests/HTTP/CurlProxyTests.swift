@@ -34,6 +34,14 @@ struct CurlProxyTests {
         #expect(proxy.requests.first?.values("Authorization") == [])
     }
 
+    @Test func `if the proxy refuses the connection, the error names the proxy's address`() async throws {
+        let port = try RawServer.closedPort()
+        let transport = CurlTransport(.init(proxy: .url("http://127.0.0.1:\(port)")))
+        let error = await authError { try await transport.send(elsewhere("https")) }
+        #expect(error?.message.hasPrefix("could not connect to server.example:443: ") == true)
+        #expect(error?.message.contains("127.0.0.1 port \(port) ") == true, "\(String(describing: error))")
+    }
+
     @Test func `a proxy of the environment is used, but never for loopback hosts`() async throws {
         await #expect(processExitsWith: .success) {
             let proxy = try RawServer { connection in
