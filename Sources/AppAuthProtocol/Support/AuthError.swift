@@ -26,7 +26,7 @@ public struct AuthError: Error, Sendable, Hashable {
     }
     /// The OAuth error of the server's response, if it had one.
     public var server: OAuthError?
-    /// The status of the HTTP response, if there was one.
+    /// The status of the HTTP response, if there was one. 407 is that of a proxy that did not authenticate the user.
     public var httpStatus: Int?
     /// The seconds to wait: the server's `Retry-After`, or the rest of the pause after failed refreshes. Values
     /// outside 0 to 86,400 are clamped.
