@@ -26,7 +26,7 @@ public struct SevenPassGrants: Sendable {
     ///   - token: The other service's access token. It is not stored.
     ///   - provider: The service, for example `facebook`.
     ///   - store: The store for the session.
-    /// - Throws: The errors of ``Discovery`` and ``AuthState/present(_:as:store:environment:)``: ``AuthError``
+    /// - Throws: The errors of ``Discovery`` and ``AuthState/present(_:as:store:environment:confirm:)``: ``AuthError``
     ///   with ``AuthError/Code/invalidGrant`` if the service does not know the token.
     public func signIn(with token: Secret, of provider: String, store: any TokenStore) async throws -> AuthState {
         let grant = try TokenGrant(

@@ -275,6 +275,26 @@ struct GrantTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `the last step may refuse the session, and then the stored one stays`(refuses: Bool) async throws {
+        struct Refusal: Error {}
+        try await World.run { world in
+            let (store, client) = (TestStore(), try await confidentialClient(world))
+            _ = try await AuthState.present(password(), as: client, store: store, environment: world.environment)
+            let before = await store.record
+            do {
+                _ = try await AuthState.present(
+                    password(), as: client, store: store, environment: world.environment
+                ) { state in
+                    #expect(await state.claims?.subject == "248289761001")
+                    if refuses { throw Refusal() }
+                }
+                #expect(!refuses)
+            } catch is Refusal {}
+            #expect(await (store.record == before) == refuses)
+        }
+    }
+
     @Test func `a wrong password is the server's own error, without the password`() async throws {
         try await World.run { world in
             let client = try await confidentialClient(world)

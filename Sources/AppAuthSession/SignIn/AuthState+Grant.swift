@@ -11,17 +11,18 @@ extension AuthState {
     ///     .clientCredentials(scope: ["orders:read"]), as: client, store: store, environment: .live)
     /// ```
     ///
-    /// A stored session cannot be used if it has ended, if it belongs to another client or issuer, if the client's `dpop` is
-    /// set and its tokens are not bound to a key, or if its access token has expired and it cannot be renewed. With the
-    /// client credentials grant, it must also have begun by that grant and with the same scope, and with any other
-    /// grant, it must not. A session that cannot be used is replaced. The grant of a user, for example a password, is not stored. So for such a
-    /// grant, a stored session of this client is used even if it belongs to another user.
+    /// A stored session cannot be used if it has ended, if it belongs to another client or issuer, if the client's
+    /// `dpop` is set and its tokens are not bound to a key, or if its access token has expired and it cannot be renewed.
+    /// With the client credentials grant, it must also have begun by that grant and with the same scope, and with any
+    /// other grant, it must not. A session that cannot be used is replaced. The grant of a user, for example a
+    /// password, is not stored. So for such a grant, a stored session of this client is used even if it belongs to
+    /// another user.
     ///
     /// - Parameters:
     ///   - grant: The grant to send if no stored session can be used.
     ///   - client: The current client. Its secret takes precedence over the stored one.
     ///   - store: The store for the session.
-    /// - Throws: As ``present(_:as:store:environment:)``; ``AuthError/Code/store`` if the store cannot be read.
+    /// - Throws: As ``present(_:as:store:environment:confirm:)``; ``AuthError/Code/store`` if the store cannot be read.
     public static func restoreOrPresent(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
     ) async throws -> AuthState {
@@ -32,7 +33,7 @@ extension AuthState {
     /// The same for a client whose provider's metadata is fetched only if no stored session can be used.
     ///
     /// - Parameter configuration: The current client. Its scope is not requested: the grant has its own.
-    /// - Throws: As ``present(_:as:store:environment:)`` and ``ClientConfiguration/client(requiring:)``;
+    /// - Throws: As ``present(_:as:store:environment:confirm:)`` and ``ClientConfiguration/client(requiring:)``;
     ///   ``AuthError/Code/store`` if the store cannot be read.
     public static func restoreOrPresent(
         _ grant: TokenGrant, as configuration: ClientConfiguration, store: any TokenStore
@@ -74,18 +75,20 @@ extension AuthState {
     ///   - grant: The grant to send. It is stored only if it is the client's own credentials.
     ///   - client: The client, with a provider that has a token endpoint.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/invalidMetadata``,
-    ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is
-    ///   stored.
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; an error thrown by `confirm`; `CancellationError`. In
+    ///   all these cases nothing is stored.
     public static func present(
-        _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment
+        _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment,
+        confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
         let proof = try DPoP(for: client)
         let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
-            as: client, proof: proof, in: store, environment: environment,
+            as: client, proof: proof, in: store, environment: environment, confirm: confirm,
             requested: { try await endpoint.send(.present(grant), stage: .token) }
         ) { tokens in
             let verifier = JWTVerifier(client: client, environment: environment)

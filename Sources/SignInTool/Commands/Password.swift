@@ -41,7 +41,10 @@ struct Password: Command {
             clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
         ).client()
         let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
-        let state = try await AuthState.present(grant, as: client, store: store, environment: console.environment)
+        let former = try await session.former(in: store, at: issuer)
+        let state = try await AuthState.present(grant, as: client, store: store, environment: console.environment) {
+            try session.requireUser(of: former, in: await $0.record)
+        }
         // Only after success: a command that fails prints one line.
         console.note(
             "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "

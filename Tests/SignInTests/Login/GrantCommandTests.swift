@@ -183,10 +183,12 @@ struct GrantCommandTests {
         }
     }
 
-    private func passwordArguments(_ fixture: CommandFixture, password: String = "looking-glass") throws -> [String] {
+    private func passwordArguments(
+        _ fixture: CommandFixture, user: String = "alice", password: String = "looking-glass"
+    ) throws -> [String] {
         [
             "password", "--issuer", fixture.issuer, "--client-id", "demo-confidential", "--client-secret-file",
-            try file(fixture, "secret", "s3cret: 100% äß+/= and thirty-two"), "--username", "alice", "--password-file",
+            try file(fixture, "secret", "s3cret: 100% äß+/= and thirty-two"), "--username", user, "--password-file",
             try file(fixture, "password", password), "--json",
         ]
     }
@@ -212,6 +214,26 @@ struct GrantCommandTests {
             try outcome.failure(1, "invalid_grant")
             #expect(!(outcome.output + outcome.errors).contains("open-sesame"))
             #expect(try fixture.session() == before)
+        }
+    }
+
+    @Test func `a password does not replace the session of a profile's user by another user's`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        try await withDesk(configuration) { fixture in
+            func signIn(_ user: String, _ password: String, _ options: String...) async throws -> Outcome {
+                try await fixture.start(passwordArguments(fixture, user: user, password: password) + options).outcome()
+            }
+            _ = try await signIn("bob", "builder", "--profile", "home").result()
+            let before = try await fixture.run("token", "--profile", "home").output
+            let refused = try await signIn("alice", "looking-glass", "--profile", "home").failure(1, "session_replaced")
+            #expect(refused.hasSuffix("sign-in logout --profile home"), "\(refused)")
+            #expect(try await fixture.run("token", "--profile", "home").output == before)
+            _ = try await signIn("bob", "builder", "--profile", "home").result()
+            #expect(try await fixture.run("token", "--profile", "home").output != before)
+            // Without a profile, the session is that of the client, whoever its user is.
+            _ = try await signIn("bob", "builder").result()
+            #expect(try await signIn("alice", "looking-glass").result()["id_token_claims"]?["sub"] == "248289761001")
         }
     }
 
