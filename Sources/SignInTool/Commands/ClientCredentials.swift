@@ -4,7 +4,8 @@ internal import ArgumentParser
 /// The command `sign-in client-credentials`.
 struct ClientCredentials: Command {
     static let configuration = CommandConfiguration(
-        commandName: "client-credentials", abstract: "Prints an access token for the client itself (RFC 6749 §4.4).",
+        commandName: "client-credentials",
+        abstract: "Prints an access token for the client itself (RFC 6749, section 4.4).",
         discussion: """
             Example: sign-in client-credentials --issuer https://accounts.example.org --client-id my-service \
             --client-key key.pem

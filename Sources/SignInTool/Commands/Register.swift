@@ -38,7 +38,7 @@ struct Register: Command {
     var initialAccessTokenFile: String?
     @Option(
         name: .customLong("software-statement-file"), parsing: .unconditional,
-        help: "A file with a software statement (RFC 7591 §2.3).", completion: .file())
+        help: "A file with a software statement (RFC 7591, section 2.3).", completion: .file())
     var softwareStatementFile: String?
     @Option(
         name: .customLong("client-auth"), parsing: .unconditional,

@@ -1,0 +1,130 @@
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import HTTPTypes
+import JOSE
+import AppAuthTestProvider
+import TestFixtures
+import Testing
+
+/// Responses to refreshes that never came, and the note that is stored before each request.
+@Suite(.timeLimit(.minutes(5)))
+struct LostResponseTests {
+    @Test func `a lost response is no end; a refusal afterwards is, and explains itself`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.lostResponse, at: .token)
+            let lost = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(lost.outcome == .perhapsProcessed)
+            let noted = try #require(await store.record)
+            #expect(noted.end == nil)
+            #expect(noted.pendingRefresh?.fingerprint == noted.refreshToken?.fingerprint)
+            #expect(world.provider.count(.token) == 2)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .signInRequired)
+            #expect(
+                error.message.contains("the response to an earlier refresh") && error.message.contains("never came"))
+        }
+    }
+
+    @Test func `a lost response does no harm if the server has a grace period`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.refreshTokenGracePeriod = 30
+        try await World.run(configuration) { world in
+            let state = try await world.signIn()
+            world.provider.fault(.lostResponse, at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } != nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let record = await state.record
+            #expect(record.pendingRefresh == nil && record.backoff == nil)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `the note is there before the request is, and holds no token`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let hold = world.provider.hold(.token, before: .request)
+            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
+            try await hold.arrived()
+            let noted = try #require(await store.record)
+            let token = try #require(noted.refreshToken)
+            let note = try #require(noted.pendingRefresh)
+            #expect(note.fingerprint == token.fingerprint && note.last == world.clock.timestamp)
+            #expect(!note.fingerprint.contains(token.reveal()))
+            hold.release()
+            _ = try await caller.value
+            #expect(await store.record?.pendingRefresh == nil)
+        }
+    }
+
+    @Test func `if the note cannot be written, nothing is sent`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            await store.refuse(with: TestStore.Refusal(), after: 0)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(world.provider.count(.token) == 1)
+            #expect(await !state.hasUnsavedTokens)
+            // A valid token needs no store.
+            _ = try await state.freshAccessToken()
+        }
+    }
+
+    @Test func `if the store cannot be read, a token that is still valid is returned`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            await store.refuse(with: TestStore.Refusal())
+            world.clock.advance(by: 3550)
+            #expect(try await state.freshAccessToken() == token)
+            #expect(world.log.lines.contains { $0.contains("the refresh failed") })
+            world.clock.advance(by: 60)
+            #expect(await authError { try await state.freshAccessToken() }?.code == .store)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `a sign-out while the note is being written sends nothing`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let saves = await store.saves
+            await store.hold()
+            async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
+            try await store.begun(saves + 1)
+            async let over: Void = state.forget()
+            try await waitUntil { await state.savingCount == 1 }
+            await store.release()
+            try await over
+            #expect(await error?.code == .signInRequired)
+            #expect(await store.record == nil)
+            #expect(world.provider.count(.token) == 1)
+        }
+    }
+
+    @Test func `if the note cannot be written, a token that is still valid is returned`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3550)
+            let changes = state.changes
+            // The store can be read, and not written to.
+            await store.hold()
+            await store.failHeld()
+            let caller = Task { try await state.freshAccessToken() }
+            try await store.begun(2)
+            await store.release()
+            #expect(try await caller.value == token)
+            #expect(world.provider.count(.token) == 1)
+            for await case .refreshFailed(let error) in changes {
+                #expect(error.code == .store)
+                break
+            }
+        }
+    }
+}
