@@ -57,6 +57,23 @@ struct FreshIDTokenTests {
         }
     }
 
+    @Test func `one that another process has stored, and that has expired since, is not used`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let other = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 600)
+            let expired = try await other.freshIDToken()
+            world.clock.advance(by: 600)
+            let token = try await state.freshIDToken()
+            #expect(token != expired && token.expiration > world.clock.timestamp.wall)
+            #expect(world.provider.count(.token) == 3)
+            // The access token of the other process was valid all the time.
+            #expect(try await other.freshIDToken() == token)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
     @Test func `a provider that sends none at a refresh is reported, and the session goes on`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIDTokenOnRefresh = false

@@ -23,14 +23,17 @@ extension AuthState {
         let old = record.idToken
         if let old, isAuthorized, isFresh(old) { return old }
         if old == nil, isAuthorized { throw Self.noIDToken("the session has no ID token", "and request openid") }
-        var need = SessionRules.TokenRequirement(began: environment.now())
-        need.isForced = true
-        _ = try await accessToken(for: need)
-        guard let token = record.idToken, token != old || isFresh(token) else {
-            let end = old.map { " The last one is valid until \($0.expiration.formatted(.iso8601))" } ?? ""
-            throw Self.noIDToken("the provider sends no new ID token when tokens are refreshed." + end)
+        // The first time may only bring what another process has stored, and that ID token may have expired as well.
+        for _ in 1...2 {
+            var need = SessionRules.TokenRequirement(began: environment.now())
+            need.isForced = true
+            let isNew = try await accessToken(for: need).received.isSince(need.began)
+            guard let token = record.idToken else { break }
+            if isFresh(token) || (isNew && token != old) { return token }
+            if isNew { break }
         }
-        return token
+        let end = record.idToken.map { " The last one is valid until \($0.expiration.formatted(.iso8601))" } ?? ""
+        throw Self.noIDToken("the provider sends no new ID token when tokens are refreshed." + end)
     }
 
     private static func noIDToken(_ reason: String, _ remedy: String = "") -> AuthError {
