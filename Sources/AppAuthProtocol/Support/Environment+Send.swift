@@ -69,8 +69,8 @@ extension TransportResponse {
         let hint = (300..<400).contains(code) ? ". Redirects are never followed" : ""
         return AuthError(
             .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code)\(hint)",
-            outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
-            httpStatus: code, retryAfter: retryAfter)
+            outcome: code >= 500 || status.kind == .successful ? .perhapsProcessed : .refused,
+            isTemporary: code >= 500 || code == 429, httpStatus: code, retryAfter: retryAfter)
     }
 
     /// The seconds of `Retry-After` (RFC 9110 §10.2.3), at most a day. If the field is a date, it is compared with the

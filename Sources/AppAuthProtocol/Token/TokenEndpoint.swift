@@ -14,7 +14,8 @@ package struct TokenEndpoint: Sendable {
     /// Sends a token request and checks the response strictly (RFC 6749 §5.1, §5.2).
     ///
     /// Sends one POST and does not repeat it, since a code or refresh token is used up by the first request that the server
-    /// accepts. The only exception is a server that demands another DPoP nonce (RFC 9449 §8), before it looks at the token.
+    /// accepts. The only exception is a server that rejects the DPoP proof before it looks at the token: it demands another
+    /// nonce (RFC 9449 §8), or its clock differs from this machine's.
     ///
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
@@ -32,7 +33,12 @@ package struct TokenEndpoint: Sendable {
         var response = dialect.tokenResponse(sent)
         response.secrets = sent.secrets
         guard response.status == .ok, !response.isErrorWithoutStatus else {
-            throw response.oauthError(from: url, stage: stage)
+            var error = response.oauthError(from: url, stage: stage)
+            // RFC 6749 §5.1: success is 200. Any other success may have used up the refresh token, and brought a new one.
+            if response.status.kind == .successful {
+                error.rotatedRefreshToken = TokenResponse.refreshToken(of: response)
+            }
+            throw error
         }
         return response
     }

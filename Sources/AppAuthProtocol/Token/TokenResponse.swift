@@ -77,7 +77,7 @@ package struct TokenResponse: Sendable {
     }
 
     /// Returns the refresh token of a response, even if the rest is invalid.
-    private static func refreshToken(of response: TransportResponse) -> Secret? {
+    static func refreshToken(of response: TransportResponse) -> Secret? {
         let json = try? JSON(parsing: response.body)
         // The error is dropped: the caller throws its own.
         return try? ResponseObject(json) { AuthError(.invalidResponse, .token, $0) }.secret("refresh_token")
