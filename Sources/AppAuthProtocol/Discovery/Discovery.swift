@@ -4,7 +4,7 @@ internal import JOSE
 internal import Logging
 
 /// Finds a provider's metadata from its issuer (OpenID Connect Discovery §4, RFC 8414 §3). Keeps it in memory for the
-/// time that Cache-Control says, limited to five minutes up to a day.
+/// time that Cache-Control says, limited to five minutes up to a day. Keeps 64 issuers at most.
 ///
 /// Safe to share: callers that ask for the same issuer at the same time share one request.
 ///
@@ -14,6 +14,8 @@ internal import Logging
 public final class Discovery: Sendable {
     let environment: Environment
     private let cache = LockedValue<[Name: Entry]>([:])
+    /// If there are so many issuers, those without a request in progress are removed.
+    private static let most = 64
 
     /// The document of an issuer, and the policy by which it may name itself.
     private struct Name: Hashable {
@@ -69,6 +71,8 @@ public final class Discovery: Sendable {
 
     private func entry(of name: Name) -> Entry {
         cache.withLock { cache in
+            // Resources and e-mail addresses name issuers too: anyone's.
+            if cache.count >= Self.most, cache[name] == nil { cache = cache.filter { $0.value.flight.running != nil } }
             let entry = cache[name] ?? Entry()
             cache[name] = entry
             return entry

@@ -29,6 +29,23 @@ struct DiscoveryCacheTests {
         }
     }
 
+    @Test func `64 issuers are kept at most`() async throws {
+        try await World.run { world in
+            let discovery = Discovery(environment: world.environment)
+            func find(_ path: String) async throws {
+                _ = await authError { try await discovery.metadata(for: Issuer(world.provider.issuer + path)) }
+            }
+            for number in 0..<64 { try await find(number == 0 ? "" : "/\(number)") }
+            let known = world.provider.count(.openIDConfiguration)
+            try await find("")
+            #expect(world.provider.count(.openIDConfiguration) == known)
+            try await find("/64")
+            let more = world.provider.count(.openIDConfiguration)
+            try await find("")
+            #expect(world.provider.count(.openIDConfiguration) == more + 1)
+        }
+    }
+
     @Test func `an error is not kept`() async throws {
         try await World.run { world in
             let discovery = Discovery(environment: world.environment)
