@@ -104,7 +104,8 @@ public struct SignOut: Sendable {
     /// The session is removed after the tokens are revoked and before the browser opens, so the app is signed out even
     /// if the browser fails. If the provider rejects a request, the error is in the report and is not thrown. If the
     /// redirect back to the app cannot be received, the browser still opens the provider's page, and the report has the
-    /// reason.
+    /// reason. If another sign-in has replaced the session in the store, nothing is revoked and no browser opens: both
+    /// could end the later session.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after all other
     ///   steps; `CancellationError`, after the session was removed.
@@ -112,6 +113,8 @@ public struct SignOut: Sendable {
         var report = Report()
         let deadline = ContinuousClock.now + timeout
         let record = await state.record
+        // Its end could end the session of the later sign-in as well, at the provider or in the browser.
+        let isReplaced = await state.isReplaced(isUnattended: true)
         if revokesTokens {
             report.revocations = await state.revokeTokens(before: deadline)
             observe(.revoked(report.revocations))
@@ -124,6 +127,11 @@ public struct SignOut: Sendable {
         if endsBrowserSession, record.client.provider[.endSession] != nil {
             do {
                 try Task.checkCancellation()
+                guard !isReplaced else {
+                    throw AuthError(
+                        .sessionReplaced, .logout,
+                        "another sign-in has replaced the session, so the browser stays signed in", outcome: .notSent)
+                }
                 try await endSession(record, before: deadline)
                 report.sessionEnded = true
             } catch let error as AuthError {

@@ -63,10 +63,17 @@ extension AuthState {
     package func revokeTokens() async -> [TokenRevocation] {
         // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
         // session, revoke nothing: several providers then end all grants of the client, including the new one.
-        if case .read(replacement: _?) = try? await perform(.read(isUnattended: false)) { return [] }
+        if await isReplaced(isUnattended: false) { return [] }
         let tokens = record.revocable
         take(.revoked(tokens.map(\.value)))
         return await revoke(tokens)
+    }
+
+    /// Reads the store, and returns whether it has the session of another sign-in.
+    ///
+    /// - Parameter isUnattended: Whether the store must not prompt the user.
+    package func isReplaced(isUnattended: Bool) async -> Bool {
+        if case .read(replacement: _?) = try? await perform(.read(isUnattended: isUnattended)) { true } else { false }
     }
 
     func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
