@@ -50,7 +50,7 @@ struct Login: Command {
             return try client.requireIssuer(provider.issuer)
         }
         try provider.requireProvider()
-        if clientID == nil, try !RegisteredClients.isAny(at: provider.provider().issuer.string) {
+        if clientID == nil, try !RegisteredClients.mayHaveAny(at: provider.provider().issuer.string) {
             // Without discovery there is no registration, and the presets' providers offer none.
             let canRegister = provider.preset == nil && provider.tokenEndpoint == nil
             throw ValidationError(

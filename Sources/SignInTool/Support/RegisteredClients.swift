@@ -54,8 +54,8 @@ struct RegisteredClients: Sendable {
         throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
     }
 
-    /// Returns whether the issuer has any registered client.
-    static func isAny(at issuer: String) throws -> Bool { try !all(at: issuer).isEmpty }
+    /// Returns whether the issuer may have a registered client. One that cannot be read is reported when it is used.
+    static func mayHaveAny(at issuer: String) -> Bool { (try? all(at: issuer).isEmpty) != true }
 
     /// Returns the registered clients of an issuer.
     static func all(at issuer: String) throws -> [Client] { try RegisteredClients()?.all(at: issuer) ?? [] }
@@ -70,9 +70,10 @@ struct RegisteredClients: Sendable {
 
     private func all(at issuer: String) throws -> [Client] {
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return [] }
-        return try names.sorted().filter { $0.hasSuffix(".json") }
+        let issuer = try Issuer(issuer)
+        return try names.sorted().filter { $0.hasSuffix(".json") && SessionName.mayBelong($0, to: issuer) }
             .compactMap { try Self.client("\(path)/\($0)") }
-            .filter { $0.provider.issuer.string == issuer }
+            .filter { $0.provider.issuer == issuer }
     }
 }
 

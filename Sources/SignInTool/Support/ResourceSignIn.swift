@@ -27,7 +27,7 @@ struct ResourceOptions: ParsableArguments, Sendable {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
         guard let issuer = provider.issuer else { return true }
         guard clientID == nil else { return false }
-        return try grant != .authorizationCode || !RegisteredClients.isAny(at: Issuer(issuer).string)
+        return try grant != .authorizationCode || !RegisteredClients.mayHaveAny(at: Issuer(issuer).string)
     }
 
     func validate() throws {

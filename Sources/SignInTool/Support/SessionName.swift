@@ -45,4 +45,9 @@ enum SessionName: Sendable {
             return name.utf8.count > 200 ? Base64URL.encode(Digest.sha256.hash(name)) : name
         }
     }
+
+    /// Whether a file with this name may have a session of a client of the issuer. Only a digest does not say it.
+    static func mayBelong(_ fileName: String, to issuer: Issuer) -> Bool {
+        !fileName.contains("+") || fileName.hasPrefix(FormParameters.encode("\(issuer.string) "))
+    }
 }

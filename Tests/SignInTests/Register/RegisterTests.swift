@@ -115,6 +115,24 @@ struct RegisterTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a client's damaged file matters only at its own issuer`(isHere: Bool) async throws {
+        try await withDesk { fixture in
+            _ = try await register(fixture).result()
+            let folder = fixture.sessions + "/clients"
+            let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+            let name = try #require(files.first { $0.hasSuffix(".json") })
+            let damaged = isHere ? name : "https%3A%2F%2Fother.example+id.json"
+            try Data("{".utf8).write(to: URL(filePath: "\(folder)/\(damaged)"))
+            let outcome = try await login(fixture)
+            if isHere {
+                #expect(try outcome.failure(1, "store").contains(name))
+            } else {
+                _ = try outcome.result()
+            }
+        }
+    }
+
     @Test func `an initial access token is read from its file, and a refusal is the server's own`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.registration = DynamicRegistration(initialAccessToken: "let-me-in-please")
