@@ -5,13 +5,14 @@ extension Environment {
     /// contains unencrypted PEM or a private JWK. The `kid` of a JWK is sent. A client assertion is the path of a file too,
     /// which is read for each request, such as a projected token of Kubernetes.
     ///
-    /// Each access creates a new transport with its own connections. Keep one environment for related requests.
-    public static var live: Environment {
+    /// The process has one: all its requests share a transport, with its connections and its thread. A changed copy
+    /// shares it too, unless its transport is replaced.
+    public static let live: Environment = {
         var environment = Environment(transport: CurlTransport())
         environment.clientKey = { path in try ClientKey(file: path) }
         environment.clientAssertion = { path in try Secret(assertionFile: path) }
         return environment
-    }
+    }()
 }
 
 extension Secret {
