@@ -117,8 +117,11 @@ public final class PrivateUseRedirectListener: Sendable {
     /// removes what is left.
     private static func clearAway(_ socket: String, _ registration: SchemeRegistration) {
         unlink(socket)
-        try? registration.folder.locked(.entry) {
-            if try !registration.folder.sweep() { try registration.remove(ifTemporary: true) }
+        var folder = registration.folder
+        // Whoever closes the listener waits for this, and the holder of the lock may be stopped.
+        folder.lockTimeout = .seconds(1)
+        try? folder.locked(.entry) {
+            if try !folder.sweep() { try registration.remove(ifTemporary: true) }
         }
     }
 }

@@ -24,6 +24,18 @@ struct SchemeLockTests {
         try other.lock(purpose).release()
     }
 
+    @Test func `the close of a listener does not wait for a holder that is stopped`() async throws {
+        let listener = try await session.listener(.whileWaiting)
+        let held = try folder.lock(.entry)
+        let clock = ContinuousClock()
+        #expect(clock.measure { listener.close() } < folder.lockTimeout / 2)
+        #expect(session.sockets.isEmpty)
+        held.release()
+        // The next one removes the entry that was left.
+        try await session.listener(.whileWaiting).close()
+        #expect(session.isClear)
+    }
+
     @Test func `a listener that waits for a lock can be cancelled`() async throws {
         let held = try folder.lock(.entry)
         defer { held.release() }
