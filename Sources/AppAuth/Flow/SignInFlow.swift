@@ -22,11 +22,7 @@ extension SignInFlow {
         set { configuration[keyPath: property] = newValue }
     }
 
-    /// Returns the stored session, or signs the user in if no stored session can be used.
-    ///
-    /// A stored session cannot be used if it belongs to another issuer or client, if it has no user because it began with
-    /// the client credentials grant, if it has ended, if ``ClientConfiguration/dpop`` is set and its tokens are not
-    /// bound to a key, or if its access token has expired and it cannot be renewed.
+    /// Returns the stored session, or signs the user in if no stored session can be used; see ``restore(store:)``.
     ///
     /// Scopes and resources are not compared. If a new version of the app needs another scope, check the session's
     /// ``AuthStateRecord/scope``, and call ``run(store:)`` if the scope is missing.
@@ -37,8 +33,14 @@ extension SignInFlow {
         return try await run(store: store)
     }
 
-    /// Returns the stored session, or nil if it cannot be used.
-    package func restore(store: any TokenStore) async throws -> AuthState? {
+    /// Returns the stored session, or nil if it cannot be used. Sends nothing and opens no browser, so it works offline.
+    ///
+    /// A stored session cannot be used if it belongs to another issuer or client, if it has no user because it began with
+    /// the client credentials grant, if it has ended, if ``ClientConfiguration/dpop`` is set and its tokens are not
+    /// bound to a key, or if its access token has expired and it cannot be renewed.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read; `CancellationError`.
+    public func restore(store: any TokenStore) async throws -> AuthState? {
         try await AuthState.restore(as: configuration, store: store)
     }
 

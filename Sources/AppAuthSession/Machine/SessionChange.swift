@@ -12,7 +12,8 @@ public enum SessionChange: Sendable {
     /// A refresh failed for a reason that may go away. ``AuthError/nextAttempt`` is the earliest time at which a call
     /// sends the next one.
     case refreshFailed(AuthError)
-    /// The store has rejected new tokens or another change. The change is kept in memory, and the next call tries to
-    /// store it again. If it has a new refresh token, no caller gets the access token that came with it before.
+    /// The store has rejected new tokens or another change. The change is kept in memory. The next call tries to store it
+    /// again, unless it is only an access token or claims, which can be fetched again. If it has a new refresh token, no
+    /// caller gets the access token that came with it before it is stored.
     case storeFailed(AuthError)
 }
