@@ -5,7 +5,7 @@ internal import AppAuthProtocol
 /// - `conclude`: a refresh, with a decision of ``SessionRules``, which may also publish a change and revoke tokens.
 /// - `fail`: any operation, if the store or its lock has failed. A refresh may return the token that is still valid.
 /// - `finish`: the other operations. One that changes the registration can go on, with the lock.
-/// - `remove`: the last step of each. It releases the lock, unless an unsaved change keeps it for `saved` or `signOut`.
+/// - `remove`: the last step of each. It releases the lock, unless an unsaved change keeps it.
 extension SessionMachine {
     /// Ends a refresh with a decision of ``SessionRules``.
     mutating func conclude(_ id: ID, _ decision: SessionRules.Decision) {
@@ -59,8 +59,16 @@ extension SessionMachine {
         guard let index = queue.firstIndex(of: id) else { return }
         queue.remove(at: index)
         if operation.phase.isWaiting { effects.append(.stopWaiting(id)) }
-        if unsaved?.lock != id, current?.unsaved?.lock != id { effects.append(.unlock(id)) }
+        releaseLock(of: id)
         advanceQueue()
+    }
+
+    /// Releases the lock of an operation that has it no longer, unless an unsaved change needs it. The write of such a
+    /// change keeps the lock until the store has responded, even if a sign-out has replaced the change: the refresh token
+    /// before it must not be sent.
+    mutating func releaseLock(of id: ID) {
+        let keepers = [unsaved?.lock, current?.unsaved?.lock]
+        if !queue.contains(id), !keepers.contains(id) { effects.append(.unlock(id)) }
     }
 
     /// Drops the calls that an operation has requested and no longer needs.
@@ -76,14 +84,11 @@ extension SessionMachine {
     mutating func signOut(because reason: String) {
         // The first sign-out knows the tokens.
         if case .signedOut? = unsaved?.event { return }
-        let (known, wasAuthorized) = (knownNow, isAuthorized)
+        let (known, wasAuthorized, lock) = (knownNow, isAuthorized, unsaved?.lock)
         record.end(reason, at: now.wall)
         if wasAuthorized, let end = record.end { publish(.ended(end)) }
-        // A write in progress keeps its lock until the store has responded: the token before it must not be sent.
-        if let unsaved, let lock = unsaved.lock, current?.unsaved?.number != unsaved.number {
-            effects.append(.unlock(lock))
-        }
         setUnsaved(.signedOut, known: known, lock: nil)
+        if let lock { releaseLock(of: lock) }
     }
 
     /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.

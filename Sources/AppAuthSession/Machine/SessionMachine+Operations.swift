@@ -140,7 +140,7 @@ extension SessionMachine {
     mutating func locked(_ id: ID, _ error: (any Error)?) {
         guard let operation = operations[id], operation.phase.isWaiting else {
             // The lock came too late.
-            if error == nil, operations[id] == nil { effects.append(.unlock(id)) }
+            if error == nil { releaseLock(of: id) }
             return
         }
         if let error { return fail(id, error) }

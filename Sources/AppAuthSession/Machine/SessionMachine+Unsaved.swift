@@ -73,7 +73,7 @@ extension SessionMachine {
         var decision = decision
         if case .signedOut = mine.event {} else { decision = unlessSignedOut(decision, mine.event, mine.known) }
         if unsaved?.number == mine.number { situation = .stored }
-        if let lock = mine.lock { effects.append(.unlock(lock)) }
+        if let lock = mine.lock { releaseLock(of: lock) }
         report(decision)
         var tokens = decision.orphan?.revocable ?? []
         // A sign-out also revokes the tokens that only the store or only memory had, unless another sign-in has replaced
@@ -92,7 +92,7 @@ extension SessionMachine {
         let isLatest = unsaved?.number == mine.number
         // A sign-out has replaced this change and left the lock to its write. It can be released although the store still
         // has the old refresh token: the session is over, so nothing is lost if another process sends that token.
-        if !isLatest, let lock = mine.lock { effects.append(.unlock(lock)) }
+        if !isLatest, let lock = mine.lock { releaseLock(of: lock) }
         if isLatest {
             if isRetrying, let pause = retryPause {
                 isRetrying = false
