@@ -31,13 +31,8 @@ package struct HTTPTarget: Sendable, Hashable {
 
     var isSecure: Bool { url.hasPrefix("https:") }
 
-    /// Whether the host is `localhost`, in 127.0.0.0/8, or `::1` (RFC 8252 §7.3, RFC 6761 §6.3).
-    package var isLoopback: Bool {
-        let name = host.lowercased()
-        if name == "localhost" || name == "::1" { return true }
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
-    }
+    /// Whether the host is this machine: `127.0.0.0/8`, `::1` or `localhost`.
+    package var isLoopback: Bool { host.isLoopbackHost }
 
     /// Splits an authority of RFC 3986 §3.2. User information is rejected, since libcurl would send it as credentials.
     private static func split(_ authority: String) -> (host: String, port: Int?)? {

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import JOSE
 
 /// An absolute URL to which credentials may be sent: `https`, or `http` to loopback (`127.0.0.0/8`, `[::1]` and
@@ -79,13 +78,7 @@ public struct SecureURL: Sendable, Hashable {
     }
 
     /// Whether the host is this machine: `127.0.0.0/8`, `[::1]` or `localhost`.
-    public var isLoopback: Bool {
-        let host = host
-        if host == "localhost" || host == "[::1]" { return true }
-        // It parses four decimal numbers without leading zeros, and nothing else.
-        var address = in_addr()
-        return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
-    }
+    public var isLoopback: Bool { part(authorityStart..<hostEnd).isLoopbackHost }
 
     /// Scheme, host and port. Two URLs have the same origin if these are equal (RFC 6454 §4).
     public var origin: String {

@@ -38,3 +38,12 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     /// The session is being moved to another store: see ``TokenStore/moveSession(to:)``.
     public static let moving = StoreProblem(rawValue: "moving")
 }
+
+extension AuthError {
+    /// Returns the error for a store whose content is not a session.
+    package static func damagedStore(_ location: String, _ why: String) -> AuthError {
+        var error = AuthError(.store, .store, "\(location) \(why). It was not changed", outcome: .notSent)
+        error.storeProblem = .damaged
+        return error
+    }
+}

@@ -1,4 +1,5 @@
 internal import AppAuthConcurrency
+internal import AppAuthProtocol
 internal import Glibc
 internal import NIOCore
 internal import NIOHTTP1
@@ -16,7 +17,9 @@ struct Server: Sendable {
     /// - Parameter tls: The TLS context; nil for plain HTTP.
     /// - Throws: ``ProviderError`` if the host is not loopback or the port cannot be bound.
     static func listen(host: String, port: Int, limits: Limits, tls: TLSContext? = nil) async throws -> Server {
-        guard let address = try? SocketAddress(ipAddress: host, port: port), address.isLoopback else {
+        guard let address = try? SocketAddress(ipAddress: host, port: port),
+            address.ipAddress?.isLoopbackHost == true
+        else {
             throw ProviderError("expected 127.0.0.1 or ::1 as the host, found '\(host)'")
         }
         let unserved = Unserved()
@@ -112,14 +115,4 @@ private final class Unserved: Sendable {
 extension Connection {
     /// Closes a connection at once.
     static func refuse(_ channel: Channel) async { try? await channel.executeThenClose { _, _ in } }
-}
-
-extension SocketAddress {
-    fileprivate var isLoopback: Bool {
-        switch self {
-        case .v4: ipAddress?.hasPrefix("127.") == true
-        case .v6: ipAddress == "::1"
-        case .unixDomainSocket: false
-        }
-    }
 }

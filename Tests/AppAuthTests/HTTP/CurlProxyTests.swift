@@ -125,12 +125,15 @@ struct CurlProxyTests {
         return CurlTransport(configuration)
     }
 
-    @Test(arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.255.1.2", "[::1]"])
+    @Test(arguments: ["localhost", "LOCALHOST", "127.0.0.1", "127.1.0.1", "127.255.1.2", "[::1]"])
     func `these hosts are loopback`(host: String) throws {
         #expect(try target(host).isLoopback)
     }
 
-    @Test(arguments: ["localhost.example", "128.0.0.1", "127.0.0.1.example", "127.1", "[::2]", "example.com"])
+    @Test(arguments: [
+        "localhost.example", "128.0.0.1", "127.0.0.1.example", "127.1", "127.+1.0.1", "127.01.0.1", "127.0.0.256",
+        "[::2]", "example.com",
+    ])
     func `these hosts are not loopback`(host: String) throws {
         #expect(try !target(host).isLoopback)
     }

@@ -1,0 +1,86 @@
+package import AppAuthProtocol
+internal import FoundationEssentials
+
+extension AuthStateRecord {
+    /// Merges a response of the token endpoint. A refresh token (RFC 6749 §6), scope (§5.1) or ID token (OpenID Connect
+    /// Core §12.2) that the response does not repeat stays.
+    mutating func merge(
+        _ response: TokenResponse, for parameters: TokenParameters = .session, idToken: IDToken?,
+        keys: KeySetCache.Entry?
+    ) {
+        if parameters == .session {
+            accessToken = response.token
+            scope = response.scope ?? scope
+            authorizationDetails = response.authorizationDetails ?? authorizationDetails
+            additional = response.additionalParameters ?? additional
+        } else {
+            keep(response.token, for: parameters)
+        }
+        verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
+        self.keys = keys ?? self.keys
+        merge(refreshToken: response.refreshToken)
+        backoff = nil
+    }
+
+    /// Merges only the rotated refresh token, if there is one. The rest of the response may be unusable.
+    mutating func merge(refreshToken rotated: Secret?) {
+        // RFC 6749 §4.4.3: a session of client credentials has no use for a refresh token.
+        if grant == nil { refreshToken = rotated ?? refreshToken }
+        pendingRefresh = nil
+    }
+
+    private mutating func keep(_ token: AccessToken, for parameters: TokenParameters) {
+        otherTokens = otherTokens.filter { !$0.value.isExpired(at: token.received) }
+        if otherTokens.count >= Self.mostOtherTokens,
+            let oldest = otherTokens.min(by: { $0.value.issuedAt < $1.value.issuedAt })?.key
+        {
+            otherTokens[oldest] = nil
+        }
+        otherTokens[parameters] = token
+    }
+
+    private static let mostOtherTokens = 16
+
+    /// Replaces the client, or its configuration.
+    package mutating func change(_ client: Client) {
+        // Keys from another URL are no longer the provider's.
+        let name = ProviderMetadata.Endpoint.keys.rawValue
+        if client.provider.document[name] != self.client.provider.document[name] { keys = nil }
+        self.client = client
+    }
+
+    /// Uses the app's current client, unless the stored one was registered later.
+    package mutating func use(_ current: Client) { change(current.unless(registeredLater: client)) }
+
+    /// Records one more failed refresh in a row.
+    mutating func fail(_ error: AuthError, at now: Timestamp, jitter: Double) -> RefreshBackoff {
+        let backoff = RefreshBackoff(error, after: backoff, at: now, jitter: jitter)
+        self.backoff = backoff
+        return backoff
+    }
+
+    /// Ends the session. All tokens are removed; the claims stay. A session that has already ended does not change.
+    mutating func end(_ reason: String, at date: Date) {
+        guard end == nil else { return }
+        (accessToken, refreshToken, grant, keys, pendingRefresh, backoff) = (nil, nil, nil, nil, nil, nil)
+        (otherTokens, proofKey, additional) = ([:], nil, nil)
+        end = End(reason: reason, date: date)
+    }
+
+    /// Returns what a sign-out leaves in a store: nothing, except for a session that is being moved. If the process
+    /// that moved it died, the copy in the other store may be in use, so the next move must see the end.
+    static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
+        guard var record else { return nil }
+        switch record.move {
+        case .leaving(let location), .arriving(let location): record.move = .signedOut(at: location)
+        case .signedOut: break
+        case nil: return nil
+        }
+        record.end("signed out", at: date)
+        // Keep only that the session is over.
+        (record.verifiedIDToken, record.nonce, record.redirectURI) = (nil, nil, nil)
+        (record.authorizationDetails, record.resources) = ([], [])
+        record.client = Client(id: record.client.id, provider: record.client.provider)
+        return record
+    }
+}
