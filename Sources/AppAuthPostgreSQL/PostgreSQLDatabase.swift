@@ -90,11 +90,15 @@ public final class PostgreSQLDatabase: Sendable {
     }
 
     private func createTable(on connection: Connection, until deadline: ContinuousClock.Instant) async throws {
-        let find = "SELECT obj_description(to_regclass($1::text), 'pg_class'), to_regclass($1::text) IS NULL"
+        // A table and its comment as they were at the same time: another process may be creating them.
+        let find = """
+            SELECT description FROM pg_class
+            LEFT JOIN pg_description ON classoid = 'pg_class'::regclass AND objoid = pg_class.oid AND objsubid = 0
+            WHERE pg_class.oid = to_regclass($1::text)
+            """
         while true {
-            let row = try await connection.query(find, [.text(table.identifier)], until: deadline).first
-            if row?[1] == [0] {
-                let found = row?[0].map { "'\($0.text)'" }
+            if let row = try await connection.query(find, [.text(table.identifier)], until: deadline).first {
+                let found = row[0].map { "'\($0.text)'" }
                 guard found == "'\(SessionTable.comment)'" else {
                     throw AuthError.database(
                         place, .damaged,
