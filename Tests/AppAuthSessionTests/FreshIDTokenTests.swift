@@ -74,6 +74,32 @@ struct FreshIDTokenTests {
         }
     }
 
+    /// The time at which another machine has received a token is unknown.
+    @Test func `machines that want a longer validity than the provider grants get what it issues`() async throws {
+        try await World.run { world in
+            let (store, clock) = (TestStore(), world.clock)
+            let first = try await world.signIn(store: store)
+            var others: [AuthState] = []
+            for boot in ["second", "third"] {
+                var environment = world.environment
+                environment.now = {
+                    Timestamp(wall: clock.timestamp.wall, sinceBoot: clock.timestamp.sinceBoot, boot: boot)
+                }
+                others.append(try #require(await AuthState(restoring: store, environment: environment)))
+            }
+            _ = try await first.freshIDToken(minimumValidity: .seconds(700))
+            let hold = world.provider.hold(.token)
+            let callers = [others[0], others[1]].map { state in
+                Task { try await state.freshIDToken(minimumValidity: .seconds(700)) }
+            }
+            try await hold.arrived()
+            try await waitUntil { others.allSatisfy { $0.waitingCount > 0 } }
+            hold.release()
+            for caller in callers { #expect(try await caller.value.expiration > clock.timestamp.wall) }
+            #expect(world.provider.count(.token) <= 4)
+        }
+    }
+
     @Test func `a provider that sends none at a refresh is reported, and the session goes on`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIDTokenOnRefresh = false

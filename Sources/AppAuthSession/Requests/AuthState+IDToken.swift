@@ -24,12 +24,14 @@ extension AuthState {
         if let old, isAuthorized, isFresh(old) { return old }
         if old == nil, isAuthorized { throw Self.noIDToken("the session has no ID token", "and request openid") }
         // The first time may only bring what another process has stored, and that ID token may have expired as well.
-        for _ in 1...2 {
+        for isSecond in [false, true] {
             var need = SessionRules.TokenRequirement(began: environment.now())
             need.isForced = true
+            // Of a token that another machine has received, the time is unknown here.
             let isNew = try await accessToken(for: need).received.isSince(need.began)
             guard let token = record.idToken else { break }
-            if isFresh(token) || (isNew && token != old) { return token }
+            let isNewEnough = isNew || isSecond && token.expiration > environment.now().wall
+            if isFresh(token) || (isNewEnough && token != old) { return token }
             if isNew { break }
         }
         let end = record.idToken.map { " The last one is valid until \($0.expiration.formatted(.iso8601))" } ?? ""
