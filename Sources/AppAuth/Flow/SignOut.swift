@@ -94,6 +94,7 @@ public struct SignOut: Sendable {
     /// Signs the user out of the session in a store; see ``run(_:)``.
     ///
     /// - Returns: What happened; nil if the store has no session.
+    /// - Throws: The errors of ``run(_:)``, and those of the store if the session cannot be read.
     public func run(store: some TokenStore, environment: Environment = .live) async throws -> Report? {
         guard let state = try await AuthState(restoring: store, environment: environment) else { return nil }
         return try await run(state)
@@ -104,8 +105,8 @@ public struct SignOut: Sendable {
     /// The session is removed after the tokens are revoked and before the browser opens, so the app is signed out even
     /// if the browser fails. If the provider rejects a request, the error is in the report and is not thrown. If the
     /// redirect back to the app cannot be received, the browser still opens the provider's page, and the report has the
-    /// reason. If another sign-in has replaced the session in the store, nothing is revoked and no browser opens: both
-    /// could end the later session.
+    /// reason. If the store has the session of a later sign-in, nothing is revoked. If it is at the same provider, no
+    /// browser opens either: the provider could end the later session too.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the session could not be removed, after all other
     ///   steps; `CancellationError`, after the session was removed.
@@ -113,8 +114,6 @@ public struct SignOut: Sendable {
         var report = Report()
         let deadline = ContinuousClock.now + timeout
         let record = await state.record
-        // Its end could end the session of the later sign-in as well, at the provider or in the browser.
-        let isReplaced = await state.isReplaced(isUnattended: true)
         if revokesTokens {
             report.revocations = await state.revokeTokens(before: deadline)
             observe(.revoked(report.revocations))
@@ -127,7 +126,8 @@ public struct SignOut: Sendable {
         if endsBrowserSession, record.client.provider[.endSession] != nil {
             do {
                 try Task.checkCancellation()
-                guard !isReplaced else {
+                // Many providers end all sessions of a browser at once.
+                if await state.isReplacedAtProvider() {
                     throw AuthError(
                         .sessionReplaced, .logout,
                         "another sign-in has replaced the session, so the browser stays signed in", outcome: .notSent)

@@ -63,17 +63,22 @@ extension AuthState {
     package func revokeTokens() async -> [TokenRevocation] {
         // Another process may have refreshed the session: revoke its tokens. If another sign-in has replaced the
         // session, revoke nothing: several providers then end all grants of the client, including the new one.
-        if await isReplaced(isUnattended: false) { return [] }
+        if await replacement(isUnattended: false) != nil { return [] }
         let tokens = record.revocable
         take(.revoked(tokens.map(\.value)))
         return await revoke(tokens)
     }
 
-    /// Reads the store, and returns whether it has the session of another sign-in.
-    ///
-    /// - Parameter isUnattended: Whether the store must not prompt the user.
-    package func isReplaced(isUnattended: Bool) async -> Bool {
-        if case .read(replacement: _?) = try? await perform(.read(isUnattended: isUnattended)) { true } else { false }
+    /// Reads the store without a prompt, and returns whether it has another session at the same provider. The browser may
+    /// be signed in for that session.
+    package func isReplacedAtProvider() async -> Bool {
+        guard let later = await replacement(isUnattended: true), later.end == nil else { return false }
+        return later.client.provider.issuer == record.client.provider.issuer
+    }
+
+    private func replacement(isUnattended: Bool) async -> AuthStateRecord? {
+        guard case .read(let replacement)? = try? await perform(.read(isUnattended: isUnattended)) else { return nil }
+        return replacement
     }
 
     func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {

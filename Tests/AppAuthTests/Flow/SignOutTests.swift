@@ -23,26 +23,32 @@ struct SignOutTests {
     }
 
     // Several providers end all sessions of a user with the browser's.
-    @Test(arguments: [false, true])
-    func `the browser is not sent to the provider if another sign-in has replaced the session`(
-        isReplaced: Bool
+    @Test(arguments: [nil, "before", "during", "elsewhere"])
+    func `the browser is not sent to the provider if it may be signed in for a later session`(
+        later: String?
     ) async throws {
         try await World.run { world in
             let store = MemoryTokenStore()
             let state = try await world.signIn(store: store)
-            if isReplaced { _ = try await world.signIn(store: store) }
-            let later = await store.load()
-            let revocations = world.provider.count(.revocation)
-            let report = try await withScriptedBrowser(entries: [:]) { browser in
+            if later == "before" { _ = try await world.signIn(store: store) }
+            let hold = later == "during" ? world.provider.hold(.revocation) : nil
+            if later == "elsewhere" { try await World.run { _ = try await $0.signIn(store: store) } }
+            async let reported = withScriptedBrowser(entries: [:]) { browser in
                 var signOut = SignOut(appName: "Test")
                 signOut.browser = browser
                 return try await signOut.run(state)
             }
-            #expect(report.sessionEnded != isReplaced)
-            #expect(report.endSessionError?.code == (isReplaced ? .sessionReplaced : nil))
-            #expect(world.provider.count(.endSession) == (isReplaced ? 0 : 1))
-            #expect(world.provider.count(.revocation) == revocations + (isReplaced ? 0 : 2))
-            #expect(await store.load() == (isReplaced ? later : nil))
+            if let hold {
+                try await hold.arrived()
+                _ = try await world.signIn(store: store)
+                hold.release()
+            }
+            let (report, isOpened) = (try await reported, later == nil || later == "elsewhere")
+            #expect(report.sessionEnded == isOpened)
+            #expect(report.endSessionError?.code == (isOpened ? nil : .sessionReplaced))
+            #expect(world.provider.count(.endSession) == (isOpened ? 1 : 0))
+            #expect(report.revocations.count == (later == nil || later == "during" ? 2 : 0))
+            #expect(await (store.load() == nil) == (later == nil))
         }
     }
 }
