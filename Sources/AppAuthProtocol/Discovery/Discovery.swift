@@ -4,7 +4,7 @@ internal import JOSE
 internal import Logging
 
 /// Finds a provider's metadata from its issuer (OpenID Connect Discovery §4, RFC 8414 §3). Keeps it in memory for the
-/// time that Cache-Control says, limited to five minutes up to a day. Keeps 64 issuers at most.
+/// time that Cache-Control says, limited to five minutes up to a day. Keeps the metadata of 64 issuers.
 ///
 /// Safe to share: callers that ask for the same issuer at the same time share one request.
 ///
@@ -14,7 +14,6 @@ internal import Logging
 public final class Discovery: Sendable {
     let environment: Environment
     private let cache = LockedValue<[Name: Entry]>([:])
-    /// If there are so many issuers, those without a request in progress are removed.
     private static let most = 64
 
     /// The document of an issuer, and the policy by which it may name itself.
@@ -71,12 +70,22 @@ public final class Discovery: Sendable {
 
     private func entry(of name: Name) -> Entry {
         cache.withLock { cache in
-            // Resources and e-mail addresses name issuers too: anyone's.
-            if cache.count >= Self.most, cache[name] == nil { cache = cache.filter { $0.value.flight.running != nil } }
-            let entry = cache[name] ?? Entry()
+            if let entry = cache[name] { return entry }
+            if cache.count >= Self.most { removeOne(&cache) }
+            let entry = Entry()
             cache[name] = entry
             return entry
         }
+    }
+
+    /// Removes the issuers that need not be kept, or else the one that was fetched first. The names of issuers also come
+    /// from resources and e-mail addresses, so there may be any number.
+    private func removeOne(_ cache: inout [Name: Entry]) {
+        let now = environment.now()
+        cache = cache.filter { $0.value.flight.running != nil || $0.value.metadata(at: now) != nil }
+        guard cache.count >= Self.most else { return }
+        let kept = cache.compactMap { name, entry in entry.term.map { (name, $0.begin.sinceBoot) } }
+        if let first = kept.min(by: { $0.1 < $1.1 }) { cache[first.0] = nil }
     }
 
     /// Adds an endpoint that some providers list only in their RFC 8414 document.

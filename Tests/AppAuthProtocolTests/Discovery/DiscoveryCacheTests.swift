@@ -1,5 +1,7 @@
 import AppAuthProtocol
+import Foundation
 import HTTPTypes
+import JOSE
 import AppAuthTestProvider
 import TestFixtures
 import Testing
@@ -29,20 +31,45 @@ struct DiscoveryCacheTests {
         }
     }
 
-    @Test func `64 issuers are kept at most`() async throws {
-        try await World.run { world in
-            let discovery = Discovery(environment: world.environment)
-            func find(_ path: String) async throws {
-                _ = await authError { try await discovery.metadata(for: Issuer(world.provider.issuer + path)) }
+    /// Makes one provider many: the issuer with the path `/12` has the provider's metadata. `/none` has none.
+    private struct Tenants: HTTPTransport {
+        let provider: any HTTPTransport
+
+        func send(_ request: TransportRequest) async throws -> TransportResponse {
+            var request = request
+            let path = request.head.path ?? ""
+            guard let end = path.range(of: "/.well-known"), Int(path[..<end.lowerBound].dropFirst()) != nil else {
+                return try await provider.send(request)
             }
-            for number in 0..<64 { try await find(number == 0 ? "" : "/\(number)") }
-            let known = world.provider.count(.openIDConfiguration)
-            try await find("")
-            #expect(world.provider.count(.openIDConfiguration) == known)
-            try await find("/64")
-            let more = world.provider.count(.openIDConfiguration)
-            try await find("")
-            #expect(world.provider.count(.openIDConfiguration) == more + 1)
+            request.head.path = String(path[end.lowerBound...])
+            var response = try await provider.send(request)
+            var document = try JSON(parsing: response.body).object ?? JSON.Object()
+            document["issuer"] = document["issuer"]?.string.map { .string($0 + path[..<end.lowerBound]) }
+            response.body = Array(JSON.object(document).serialized().utf8)
+            return response
+        }
+    }
+
+    // Resources and e-mail addresses name issuers too.
+    @Test func `the metadata of 64 issuers is kept, and the first one fetched goes first`() async throws {
+        try await World.run { world in
+            var environment = world.environment
+            environment.transport = Tenants(provider: environment.transport)
+            let discovery = Discovery(environment: environment)
+            func find(_ name: String, isKnown: Bool) async throws {
+                let before = world.provider.log.count
+                _ = await authError { try await discovery.metadata(for: Issuer(world.provider.issuer + "/" + name)) }
+                #expect((world.provider.log.count == before) == isKnown, "\(name)")
+                world.clock.advance(by: 1)
+            }
+            for number in 1...63 { try await find("\(number)", isKnown: false) }
+            for number in 1...10 { try await find("none\(number)", isKnown: false) }
+            try await find("1", isKnown: true)
+            try await find("64", isKnown: false)
+            for name in ["1", "64"] { try await find(name, isKnown: true) }
+            try await find("65", isKnown: false)
+            for name in ["2", "65"] { try await find(name, isKnown: true) }
+            try await find("1", isKnown: false)
         }
     }
 
