@@ -68,13 +68,13 @@ public struct FileTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if there is neither a file nor its lock, and
     ///   ``TokenStoreCall/expectsSession`` is true.
     public func load() async throws -> AuthStateRecord? {
-        let expectsSession = TokenStoreCall.expectsSession
-        // A file system may block, and to derive a key from a passphrase takes long.
-        return try await onThread(named: "appauth-store", of: location, Commitment()) {
-            let record = try read()
-            if record == nil, expectsSession { try lock.requireFile() }
-            return record
-        }
+        let record =
+            if encryptionKeys.isEmpty { try read() } else {
+                // To derive a key from a passphrase takes long.
+                try await onThread(named: "appauth-store", of: location, Commitment()) { try read() }
+            }
+        if record == nil, TokenStoreCall.expectsSession { try lock.requireFile() }
+        return record
     }
 
     /// Reads the session without checking its lock, for a caller that cannot wait for a thread.
