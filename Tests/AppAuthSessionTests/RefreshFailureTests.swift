@@ -104,6 +104,20 @@ struct RefreshFailureTests {
         }
     }
 
+    // RFC 6749 §5.1: success is 200. With another one, the token may be used up, and no new one has come.
+    @Test(arguments: [HTTPResponse.Status.created, .badRequest])
+    func `after an unusable success the note of the refresh stays`(status: HTTPResponse.Status) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.status(status), at: .token)
+            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            #expect(error.code == .invalidResponse)
+            #expect(error.outcome == (status == .created ? .perhapsProcessed : .refused))
+            #expect(await (store.record?.pendingRefresh != nil) == (status == .created))
+        }
+    }
+
     @Test(arguments: ["sign_in_required", "store", "clock_skew"])
     func `a server's error cannot pose as one of the library's own`(code: String) async throws {
         try await World.run { world in

@@ -64,4 +64,28 @@ struct SessionMachineTests {
             #expect(try signOutWhileStoring(record, successor, response, at: now).revoked.isEmpty)
         }
     }
+
+    /// The owner of the lock may be about to change the registration once more.
+    @Test func `a change of the registration keeps its lock until its work is done, even if the user signs out`()
+        async throws
+    {
+        try await World.run { world in
+            let record = await (try world.signIn(store: TestStore())).record
+            let now = world.environment.now()
+            var machine = SessionMachine(
+                record: record, wasStored: true, location: "test", patience: LockPatience(), now: now)
+            func unlocks(_ effects: [SessionMachine.Effect]) -> Int {
+                effects.count { if case .unlock(1) = $0 { true } else { false } }
+            }
+            let refusal = AuthError(.store, .store, "the disk is full")
+            _ = machine.handle(.begin(1, .registration), at: now)
+            _ = machine.handle(.locked(1, nil), at: now)
+            _ = machine.handle(.storeReturned(.success(.loaded(record))), at: now)
+            _ = machine.handle(.registered(1, record.client), at: now)
+            _ = machine.handle(.storeReturned(.failure(refusal)), at: now)
+            #expect(machine.hasUnsavedTokens)
+            #expect(unlocks(machine.handle(.begin(2, .signOut(reason: "the user signed out")), at: now)) == 0)
+            #expect(unlocks(machine.handle(.workDone(1), at: now)) == 1)
+        }
+    }
 }
