@@ -69,7 +69,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
         help: "Issue only tokens bound to a DPoP key to the demo clients and those of --client (RFC 9449).")
     var requireDPoP = false
 
-    @Flag(help: "Require a nonce in DPoP proofs (RFC 9449 §8, §9).")
+    @Flag(help: "Require a nonce in DPoP proofs (RFC 9449, sections 8 and 9).")
     var dpopNonce = false
 
     @Option(

@@ -33,13 +33,15 @@ extension SignInFlow {
         return try await run(store: store)
     }
 
-    /// Returns the stored session, or nil if it cannot be used. Sends nothing and opens no browser, so it works offline.
+    /// Returns the stored session, or nil if it cannot be used. Sends nothing to the provider and opens no browser, so it
+    /// works offline. A locked keyring may ask the user.
     ///
     /// A stored session cannot be used if it belongs to another issuer or client, if it has no user because it began with
     /// the client credentials grant, if it has ended, if ``ClientConfiguration/dpop`` is set and its tokens are not
     /// bound to a key, or if its access token has expired and it cannot be renewed.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read; `CancellationError`.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or the session is being moved, and
+    ///   with ``AuthError/Code/invalidConfiguration`` for settings that cannot be used; `CancellationError`.
     public func restore(store: any TokenStore) async throws -> AuthState? {
         try await AuthState.restore(as: configuration, store: store)
     }

@@ -108,7 +108,8 @@ public final class PrivateUseRedirectListener: Sendable {
     }
 
     /// Closes the socket and every connection, and ends the thread. If the desktop entry is temporary and no other
-    /// process waits for the scheme, it is removed. A waiting call of ``redirect(match:)`` throws.
+    /// process waits for the scheme, it is removed, now or by the next listener. A waiting call of ``redirect(match:)``
+    /// throws.
     public func close() { server.close() }
 
     /// Removes the socket, and the desktop entry if it is temporary and no other process waits for the scheme.
@@ -118,7 +119,7 @@ public final class PrivateUseRedirectListener: Sendable {
     private static func clearAway(_ socket: String, _ registration: SchemeRegistration) {
         unlink(socket)
         var folder = registration.folder
-        // Whoever closes the listener waits for this, and the holder of the lock may be stopped.
+        // The caller of `close()` waits for this, and the holder of the lock may be stopped.
         folder.lockTimeout = .seconds(1)
         try? folder.locked(.entry) {
             if try !folder.sweep() { try registration.remove(ifTemporary: true) }

@@ -3,7 +3,7 @@ internal import Logging
 
 /// The sending of a refresh, and the verification of its response.
 extension AuthState {
-    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
+    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8).
     func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: refreshing the access token")
         let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)

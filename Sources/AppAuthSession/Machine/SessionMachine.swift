@@ -95,7 +95,7 @@ package struct SessionMachine {
         case stopWaiting(ID)
         /// Waits for this duration, then sends ``Input/retry(_:)``.
         case retry(Int, after: Duration)
-        /// Sends the refresh token or the grant: once, unless the server demands another DPoP nonce (RFC 9449 §8).
+        /// Sends the refresh token or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8).
         case send(ID, SessionRules.Attempt)
         /// Verifies the ID token of a response. It may send ``Input/changed(_:)`` before its result.
         case verify(ID, TokenResponse)

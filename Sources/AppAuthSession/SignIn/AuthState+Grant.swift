@@ -79,7 +79,7 @@ extension AuthState {
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/invalidMetadata``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; an error thrown by `confirm`; `CancellationError`. In
-    ///   all these cases nothing is stored.
+    ///   all these cases nothing is stored, and tokens are revoked as by ``exchange(_:store:environment:confirm:)``.
     public static func present(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }

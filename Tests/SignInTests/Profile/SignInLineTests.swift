@@ -16,7 +16,7 @@ struct SignInLineTests {
     // RFC 6749 §2.3.1: if `--issuer` were taken for the value of a flag, the profile would complete the line, and its
     // client secret would go to the other provider.
     @Test(arguments: ["login", "device"])
-    func `no flag hides that the line says itself where to sign in`(command: String) async throws {
+    func `after each flag, --issuer is still read`(command: String) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--profile", "work").result()
             _ = try await fixture.run("use", "work").output

@@ -108,7 +108,7 @@ import AppAuth
         return "\(response.status.code) " + String(decoding: response.body.prefix(200), as: UTF8.self)
     }
 
-    /// Learns what other processes have done, for example that one of them has signed out.
+    /// Reads the store to find changes by other processes, for example a sign-out.
     func refresh() {
         guard let session, case .signedIn = status else { return }
         Task { try? await session.synchronize() }
