@@ -71,7 +71,7 @@ public final class Discovery: Sendable {
     private func entry(of name: Name) -> Entry {
         cache.withLock { cache in
             if let entry = cache[name] { return entry }
-            if cache.count >= Self.most { removeOne(&cache) }
+            if cache.count >= Self.most { makeRoom(in: &cache) }
             let entry = Entry()
             cache[name] = entry
             return entry
@@ -80,7 +80,7 @@ public final class Discovery: Sendable {
 
     /// Removes the issuers that need not be kept, or else the one that was fetched first. The names of issuers also come
     /// from resources and e-mail addresses, so there may be any number.
-    private func removeOne(_ cache: inout [Name: Entry]) {
+    private func makeRoom(in cache: inout [Name: Entry]) {
         let now = environment.now()
         cache = cache.filter { $0.value.flight.running != nil || $0.value.metadata(at: now) != nil }
         guard cache.count >= Self.most else { return }
