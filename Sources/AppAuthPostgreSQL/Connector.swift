@@ -24,10 +24,13 @@ final class Connector: Sendable {
     /// Opens a connection, on a thread of its own: libpq blocks it to look up the server's address and to read files. A
     /// caller that is cancelled, or whose time is over, leaves the thread, which ends by itself.
     ///
-    /// - Parameter settings: Settings of the server for this connection.
+    /// - Parameters:
+    ///   - name: The table that the connection is for.
+    ///   - settings: Settings of the server for this connection.
+    /// - Returns: The connection, and what it has found under the name.
     func connect(
-        _ settings: [(name: String, value: String)], until deadline: ContinuousClock.Instant
-    ) async throws -> Connection {
+        for name: TableName, _ settings: [(name: String, value: String)], until deadline: ContinuousClock.Instant
+    ) async throws -> (Connection, FoundTable) {
         let expiry = AuthError.database(
             location, nil, "cannot be reached: there was no connection in time", isTemporary: true)
         let connection = try await reply(within: (deadline - .now, expiry)) { reply in
@@ -35,11 +38,16 @@ final class Connector: Sendable {
                 reply.give(Result { try self.open() })
             }.detach()
         }
-        let calls = settings.indices.map { "set_config($\(2 * $0 + 1)::text, $\(2 * $0 + 2)::text, false)" }
+        // The name may be found with the role's own search_path, and nothing else is: there, other roles may be able to
+        // create operators and functions that fit better than those of pg_catalog. pg_temp comes first if it is not named.
+        let found = try await FoundTable(in: name.schema, name.table, on: connection, until: deadline)
+        let all = [("search_path", "pg_catalog, pg_temp")] + settings
+        let calls = all.indices.map {
+            "pg_catalog.set_config($\(2 * $0 + 1)::pg_catalog.text, $\(2 * $0 + 2)::pg_catalog.text, false)"
+        }
         _ = try await connection.query(
-            "SELECT " + calls.joined(separator: ", "), settings.flatMap { [.text($0.name), .text($0.value)] },
-            until: deadline)
-        return connection
+            "SELECT " + calls.joined(separator: ", "), all.flatMap { [.text($0.0), .text($0.1)] }, until: deadline)
+        return (connection, found)
     }
 
     private func open() throws -> Connection {

@@ -74,18 +74,18 @@ final class HeldLock: Sendable {
         while true {
             var isConnected = false
             do {
-                let connection = try await database.connectToWait(until: giveUp)
+                let (connection, table) = try await database.connectToWait(until: giveUp)
                 isConnected = true
-                let lock = DatabaseValue.integer(database.table.advisoryLock(key))
+                let lock = DatabaseValue.integer(table.advisoryLock(key))
                 do {
-                    _ = try await connection.query("SELECT pg_advisory_lock($1::bigint)", [lock], until: deadline)
+                    _ = try await connection.query(SessionTable.lock, [lock], until: deadline)
                 } catch let error as DatabaseError where error.isLost {
                     if let deadline, .now >= deadline { throw busy }
                     throw error
                 }
                 let asked = ContinuousClock.now
                 let rows = try await connection.query(
-                    database.table.grant, [.text(key)], until: asked + database.options.callTimeout)
+                    table.grant, [.text(key)], until: asked + database.options.callTimeout)
                 guard let number = rows.first?.first??.integer else {
                     throw DatabaseError(message: "the lock has no number")
                 }

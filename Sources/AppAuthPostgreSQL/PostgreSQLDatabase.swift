@@ -31,20 +31,31 @@ public final class PostgreSQLDatabase: Sendable {
         /// Whether sessions that are not encrypted are read although there are encryption keys: for the time until each
         /// session was written once with a key.
         public var readsUnencryptedSessions = false
+        /// Roles that may own the table, its schema and what its triggers and defaults use, for example the role of the
+        /// migrations. The store's own role, superusers and the owner of the database may, in any case. Each of them can
+        /// run code as the store's role.
+        public var trustedOwners: Set<String> = []
+        /// What encrypted sessions are bound to, beside their key: they are not accepted from elsewhere. By default, the
+        /// names of the database, the schema and the table: `app.public.appauth_session`. Before one of them is renamed,
+        /// set this to the earlier names.
+        public var encryptionContext: String?
         package var library = "libpq.so.5"
 
         /// Creates the default options.
         public init() {}
     }
 
-    let table: SessionTable
+    /// A connection whose settings are made, and the table that was found and checked on it.
+    typealias Opened = (connection: Connection, table: SessionTable)
+
+    let table: TableName
     let cipher: RecordCipher
     let options: Options
     let place: String
     let listener: ChangeListener
     private let connector: Connector
     private let turns = TaskQueue()
-    private let idle = LockedValue<Connection?>(nil)
+    private let idle = LockedValue<Opened?>(nil)
 
     /// Creates the access to a table. It does not connect.
     ///
@@ -59,12 +70,12 @@ public final class PostgreSQLDatabase: Sendable {
         options: Options = Options()
     ) throws {
         let string = ConnectionString(text: connection)
-        self.table = try SessionTable(table)
+        self.table = try TableName(table)
         self.options = options
         cipher = RecordCipher(keys: encryptionKeys, readsPlaintext: options.readsUnencryptedSessions)
         place = "postgresql:" + ([string.place, table].filter { !$0.isEmpty }.joined(separator: "/"))
         connector = Connector(string, library: options.library, location: place)
-        listener = ChangeListener(channel: self.table.channel)
+        listener = ChangeListener()
     }
 
     /// Returns the store of a session.
@@ -76,39 +87,16 @@ public final class PostgreSQLDatabase: Sendable {
     /// SELECT, INSERT and UPDATE. Apps that run their own migrations use the file `schema.sql` of this module in place of
     /// this call.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the table is of another version or something else;
-    ///   `CancellationError`.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the table is of another version or something else, or
+    ///   belongs to a role that is not to be trusted (``Options/trustedOwners``); `CancellationError`.
     public func createTable() async throws {
         try await describingErrors(place) {
             let deadline = self.deadline
             try await self.withTurn(until: deadline) {
-                try await self.reach(until: deadline, repeats: true) { connection in
-                    try await self.createTable(on: connection, until: deadline)
-                }
+                // The shared connection has checked the table as it was earlier.
+                self.idle.withLock { $0.take() }?.connection.close()
+                try await self.reach(until: deadline, repeats: true, createsTable: true) { _, _ in }
             }
-        }
-    }
-
-    private func createTable(on connection: Connection, until deadline: ContinuousClock.Instant) async throws {
-        // A table and its comment as they were at the same time: another process may be creating them.
-        let find = """
-            SELECT description FROM pg_class
-            LEFT JOIN pg_description ON classoid = 'pg_class'::regclass AND objoid = pg_class.oid AND objsubid = 0
-            WHERE pg_class.oid = to_regclass($1::text)
-            """
-        while true {
-            if let row = try await connection.query(find, [.text(table.identifier)], until: deadline).first {
-                let found = row[0].map { "'\($0.text)'" }
-                guard found == "'\(SessionTable.comment)'" else {
-                    throw AuthError.database(
-                        place, .damaged,
-                        "expected a table with the comment '\(SessionTable.comment)', found \(found ?? "none")")
-                }
-                return
-            }
-            do { return try await connection.script(table.schema, until: deadline) } catch let error as DatabaseError
-                where error.state == "42P07"
-            {}  // another process has created it meanwhile: check what it is
         }
     }
 
@@ -136,28 +124,30 @@ public final class PostgreSQLDatabase: Sendable {
 
     /// Uses the shared connection, or a new one if it has ended.
     ///
-    /// - Parameter repeats: Whether the work is repeated if the connection ends meanwhile.
+    /// - Parameters:
+    ///   - repeats: Whether the work is repeated if the connection ends meanwhile.
+    ///   - createsTable: Whether the table is created if there is none.
     func reach<Value: Sendable>(
-        until deadline: ContinuousClock.Instant, repeats: Bool,
-        _ work: @Sendable (Connection) async throws -> Value
+        until deadline: ContinuousClock.Instant, repeats: Bool, createsTable: Bool = false,
+        _ work: @Sendable (Connection, SessionTable) async throws -> Value
     ) async throws -> Value {
         var backoff = Backoff()
         while true {
             var isConnected = false
             do {
-                let connection: Connection
-                if let open = idle.withLock({ $0.take() }) {
-                    connection = open
+                let open: Opened
+                if let kept = idle.withLock({ $0.take() }) {
+                    open = kept
                 } else {
-                    connection = try await connect(until: deadline)
+                    open = try await connect(createsTable, until: deadline)
                 }
                 isConnected = true
                 do {
-                    let value = try await work(connection)
-                    idle.withLock { $0 = connection }
+                    let value = try await work(open.connection, open.table)
+                    idle.withLock { $0 = open }
                     return value
                 } catch let error as DatabaseError where !error.endsConnection {
-                    idle.withLock { $0 = connection }
+                    idle.withLock { $0 = open }
                     throw error
                 }
             } catch let error as DatabaseError where error.endsConnection && (repeats || !isConnected) {
@@ -166,34 +156,69 @@ public final class PostgreSQLDatabase: Sendable {
         }
     }
 
-    private func connect(until deadline: ContinuousClock.Instant) async throws -> Connection {
+    private func connect(
+        _ createsTable: Bool, until deadline: ContinuousClock.Instant
+    ) async throws -> Opened {
         let timeout = String(options.callTimeout.milliseconds)
-        let connection = try await connector.connect(
-            [("statement_timeout", timeout), ("idle_in_transaction_session_timeout", timeout)], until: deadline)
+        let (connection, found) = try await connector.connect(
+            for: table, [("statement_timeout", timeout), ("idle_in_transaction_session_timeout", timeout)],
+            until: deadline)
+        if createsTable {
+            try await create(found, on: connection, until: deadline)
+        } else {
+            try found.check(place, trusted: options.trustedOwners)
+        }
         // A change is to be safe on disk when the call returns. Other values than "off" stay.
         _ = try await connection.query(
             """
-            SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+            SELECT pg_catalog.set_config('synchronous_commit'::pg_catalog.text, 'on'::pg_catalog.text, false) \
+            WHERE pg_catalog.current_setting('synchronous_commit'::pg_catalog.text) \
+            OPERATOR(pg_catalog.=) 'off'::pg_catalog.text
             """, until: deadline)
-        return connection
+        return (connection, found.table)
+    }
+
+    /// Creates the table if there is none, and checks it.
+    private func create(
+        _ found: FoundTable, on connection: Connection, until deadline: ContinuousClock.Instant
+    ) async throws {
+        var found = found
+        while !found.exists {
+            do { try await connection.script(found.table.schema, until: deadline) } catch let error as DatabaseError
+                where error.state == "42P07" || error.state == "23505"
+            {}  // another process has created it meanwhile: check what it is
+            found = try await FoundTable(in: found.table.schemaName, table.table, on: connection, until: deadline)
+        }
+        try found.check(place, trusted: options.trustedOwners)
+        guard found.comment == SessionTable.comment else {
+            throw AuthError.database(
+                place, .damaged,
+                "expected a table with the comment '\(SessionTable.comment)', found "
+                    + (found.comment.map { "'\($0)'" } ?? "none"))
+        }
     }
 
     /// Opens a connection for a refresh lock, or for notifications. The server ends it if it does not hear from this
     /// process for ``Options/lockTimeout``.
-    func connectToWait(until deadline: ContinuousClock.Instant) async throws -> Connection {
-        let connection = try await connector.connect(
+    func connectToWait(until deadline: ContinuousClock.Instant) async throws -> Opened {
+        let (connection, found) = try await connector.connect(
+            for: table,
             [
                 ("idle_session_timeout", String(options.lockTimeout.milliseconds)), ("statement_timeout", "0"),
                 ("lock_timeout", "0"), ("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"),
                 ("tcp_keepalives_count", "3"),
             ], until: deadline)
+        try found.check(place, trusted: options.trustedOwners)
         // The server otherwise notices only when it grants the lock that a waiting process is gone. Not every system on
         // which a server runs supports this.
         do {
             _ = try await connection.query(
-                "SELECT set_config('client_connection_check_interval', '2000', false)", until: deadline)
+                """
+                SELECT pg_catalog.set_config('client_connection_check_interval'::pg_catalog.text, \
+                '2000'::pg_catalog.text, false)
+                """, until: deadline)
         } catch let error as DatabaseError where !error.endsConnection {}
-        return connection
+        return (connection, found.table)
     }
 }
 

@@ -47,16 +47,14 @@ public struct PostgreSQLTokenStore: TokenStore {
         try await describingErrors(location) {
             let deadline = database.deadline
             let rows = try await database.withTurn(until: deadline) {
-                try await database.reach(until: deadline, repeats: true) { connection in
+                try await database.reach(until: deadline, repeats: true) { connection, table in
                     try await connection.query(
-                        """
-                        SELECT has_table_privilege($1::text, 'INSERT') AND has_table_privilege($1::text, 'UPDATE')
-                        """, [.text(database.table.identifier)], until: deadline)
+                        SessionTable.mayWrite, [.text(table.identifier)], until: deadline)
                 }
             }
             guard rows.first?.first == [1] else {
                 throw DatabaseError(
-                    state: "42501", message: "the role needs SELECT, INSERT and UPDATE on \(database.table.name)")
+                    state: "42501", message: "the role needs SELECT, INSERT and UPDATE on \(database.table.text)")
             }
         }
     }
@@ -79,9 +77,9 @@ public struct PostgreSQLTokenStore: TokenStore {
     public func refreshLockHolder() async -> String? {
         let deadline = database.deadline
         let rows = try? await database.withTurn(until: deadline) {
-            try await database.reach(until: deadline, repeats: true) { connection in
+            try await database.reach(until: deadline, repeats: true) { connection, table in
                 try await connection.query(
-                    SessionTable.holder, [.integer(database.table.advisoryLock(key))], until: deadline)
+                    SessionTable.holder, [.integer(table.advisoryLock(key))], until: deadline)
             }
         }
         return rows?.first.map { row in row.first??.text ?? "another process" }
@@ -96,7 +94,7 @@ public struct PostgreSQLTokenStore: TokenStore {
     /// ```swift
     /// for await _ in store.changes { try? await session.synchronize() }
     /// ```
-    public var changes: AsyncStream<Void> { database.listener.changes(of: database.table.payload(key), in: database) }
+    public var changes: AsyncStream<Void> { database.listener.changes(of: key, in: database) }
 
     private var row: SessionRowAccess { SessionRowAccess(database: database, key: key, location: location) }
 }

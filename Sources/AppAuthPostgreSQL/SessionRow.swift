@@ -20,8 +20,8 @@ struct SessionRowAccess: Sendable {
     let location: String
 
     func load(until deadline: ContinuousClock.Instant) async throws -> AuthStateRecord? {
-        let row = try await database.withTurn(until: deadline) { try await read(until: deadline) }
-        return try row.flatMap { try open($0) }
+        let (row, table) = try await database.withTurn(until: deadline) { try await read(until: deadline) }
+        return try row.flatMap { try open($0, of: table) }
     }
 
     /// - Parameter lock: The refresh lock under which the change is made. If it was lost, it is acquired again first, and the
@@ -34,16 +34,16 @@ struct SessionRowAccess: Sendable {
         while true {
             let number = try await lock?.number(until: deadline)
             let result = try await database.withTurn(until: deadline) { () async throws -> Result? in
-                let row = try await read(until: deadline)
+                let (row, table) = try await read(until: deadline)
                 guard number == nil || row?.lockNumber == number else {
                     lock?.lose()
                     return nil
                 }
-                let old = try row.flatMap { try open($0) }
+                let old = try row.flatMap { try open($0, of: table) }
                 var record = old
                 let result = try change(&record)
                 guard record != old else { return result }
-                let sealed = try seal(record)
+                let sealed = try seal(record, for: table)
                 return try await write(sealed, over: row, number, until: deadline) ? result : nil
             }
             if let result { return result }
@@ -53,12 +53,18 @@ struct SessionRowAccess: Sendable {
         }
     }
 
-    private func open(_ row: SessionRow) throws -> AuthStateRecord? {
-        try database.cipher.open(row.sealed, in: key, from: location)
+    private func open(_ row: SessionRow, of table: SessionTable) throws -> AuthStateRecord? {
+        try database.cipher.open(row.sealed, in: place(table), from: location)
     }
 
-    private func seal(_ record: AuthStateRecord?) throws -> SealedRecord {
-        let sealed = try database.cipher.seal(record, in: key)
+    /// What an encrypted record is bound to: to someone who can write several tables, it is useless in another one.
+    private func place(_ table: SessionTable) -> String {
+        let context = database.options.encryptionContext ?? table.fullName
+        return "\(context.utf8.count) \(context)\(key)"
+    }
+
+    private func seal(_ record: AuthStateRecord?, for table: SessionTable) throws -> SealedRecord {
+        let sealed = try database.cipher.seal(record, in: place(table))
         let (count, limit) = (sealed.bytes?.count ?? 0, database.options.largestRecord)
         guard count <= limit else {
             throw AuthError(
@@ -69,22 +75,26 @@ struct SessionRowAccess: Sendable {
         return sealed
     }
 
-    private func read(until deadline: ContinuousClock.Instant) async throws -> SessionRow? {
+    private func read(
+        until deadline: ContinuousClock.Instant
+    ) async throws -> (row: SessionRow?, table: SessionTable) {
         let limit = database.options.largestRecord
-        let rows = try await database.reach(until: deadline, repeats: true) { connection in
-            try await connection.query(
-                database.table.read, [.text(key), .integer(Int64(limit))], until: deadline)
+        let (rows, table) = try await database.reach(until: deadline, repeats: true) { connection, table in
+            let rows = try await connection.query(
+                table.read, [.text(key), .integer(Int64(limit))], until: deadline)
+            return (rows, table)
         }
-        guard let row = rows.first else { return nil }
+        guard let row = rows.first else { return (nil, table) }
         guard row.count == 5, let version = row[2], let number = row[3] else {
             throw AuthError.damagedStore(location, "has a row of another form")
         }
         guard row[0] != nil || row[4] == nil else {
             throw AuthError.damagedStore(location, "is too large for a session")
         }
-        return SessionRow(
+        let found = SessionRow(
             sealed: SealedRecord(bytes: row[0], keyID: row[1].map(\.text)), version: version.integer,
             lockNumber: number.integer)
+        return (found, table)
     }
 
     /// Writes a record, unless the row has changed since it was read.
@@ -104,7 +114,7 @@ struct SessionRowAccess: Sendable {
                 unknown = error
             } catch let error as DatabaseError where error.isConflict {}
             guard let unknown else { return false }
-            let now = try await read(until: deadline)
+            let now = try await read(until: deadline).row
             if now?.version != row?.version {
                 guard let now, now.sealed == sealed else { throw unknown }
                 return true
@@ -116,10 +126,9 @@ struct SessionRowAccess: Sendable {
     private func writeOnce(
         _ sealed: SealedRecord, over row: SessionRow?, _ number: Int64?, until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
-        let table = database.table
         let record: [DatabaseValue] = [.text(key), .bytes(sealed.bytes), .text(sealed.keyID)]
-        let notice: [DatabaseValue] = [.text(table.channel), .text(table.payload(key))]
-        let rows = try await database.reach(until: deadline, repeats: false) { connection in
+        let rows = try await database.reach(until: deadline, repeats: false) { connection, table in
+            let notice: [DatabaseValue] = [.text(table.channel), .text(table.payload(key))]
             guard let row else { return try await connection.query(table.insert, record + notice, until: deadline) }
             return try await connection.query(
                 table.change, record + [.integer(row.version), .integer(number)] + notice, until: deadline)

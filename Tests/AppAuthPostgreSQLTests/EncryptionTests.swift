@@ -100,6 +100,61 @@ struct EncryptionTests {
         }
     }
 
+    /// Where the copy of a row is: each place differs from the original's in one respect.
+    enum Copy: CaseIterable { case same, otherTable, otherSchema, otherDatabase }
+
+    @Test(arguments: Copy.allCases, [nil, "billing"])
+    func `a record is not accepted in another table, schema or database, unless the app names what it is bound to`(
+        copy: Copy, context: String?
+    ) async throws {
+        try await Server.run { server in
+            try await Server.run { other in
+                var options = PostgreSQLDatabase.Options()
+                options.encryptionContext = context
+                let original = try PostgreSQLDatabase(
+                    server.connection(), encryptionKeys: [Self.key("1")], options: options)
+                try await original.createTable()
+                try await original.store(for: "one").put(.sample("mine"))
+                let record = try server.sql("SELECT encode(record, 'hex') FROM appauth_session")
+                let target = copy == .otherDatabase ? other : server
+                try target.sql("CREATE SCHEMA app")
+                let table =
+                    switch copy {
+                    case .same, .otherDatabase: "public.appauth_session"
+                    case .otherTable: "public.second"
+                    case .otherSchema: "app.appauth_session"
+                    }
+                let database = try PostgreSQLDatabase(
+                    target.connection(), table: table, encryptionKeys: [Self.key("1")], options: options)
+                try await database.createTable()
+                try target.sql(
+                    """
+                    INSERT INTO \(table) (key, record, key_id) VALUES ('one', decode('\(record)', 'hex'), '1')
+                    ON CONFLICT (key) DO UPDATE SET record = excluded.record
+                    """)
+                let store = database.store(for: "one")
+                if copy == .same || context != nil {
+                    #expect(try await store.name == "mine")
+                } else {
+                    #expect(await authError { try await store.load() }?.storeProblem == .damaged)
+                }
+            }
+        }
+    }
+
+    @Test func `after a rename, records are read if the app names where they were`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            try await server.database([Self.key("1")]).store(for: "one").put(.sample("early"))
+            try server.sql("ALTER TABLE appauth_session RENAME TO session")
+            var options = PostgreSQLDatabase.Options()
+            options.encryptionContext = "\(server.name).public.appauth_session"
+            let database = try PostgreSQLDatabase(
+                server.connection(), table: "session", encryptionKeys: [Self.key("1")], options: options)
+            #expect(try await database.store(for: "one").name == "early")
+        }
+    }
+
     @Test func `rows of the time before the keys are read if the app says so`() async throws {
         try await Server.run { server in
             try await server.database().createTable()

@@ -58,10 +58,11 @@ struct StoreTests {
         }
     }
 
-    @Test(arguments: ["app.session", "session", "Session_2", "_s"])
+    /// By default, the schema of the role's name comes first in the `search_path`.
+    @Test(arguments: ["app.session", "public.session", "other.session", "session", "Session_2", "_s"])
     func `a table can have another name, and a schema`(name: String) async throws {
         try await Server.run { server in
-            try server.sql("CREATE SCHEMA app")
+            try server.sql("CREATE SCHEMA app; CREATE SCHEMA other")
             let database = try PostgreSQLDatabase(server.connection(), table: name)
             try await database.createTable()
             try await database.store(for: "one").put(.sample("here"))

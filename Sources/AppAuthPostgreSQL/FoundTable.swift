@@ -1,0 +1,131 @@
+internal import AppAuthProtocol
+
+/// What the server has under the name of a table.
+///
+/// The owner of a table can let each statement run code of its choice as the role that executes it, for example with a
+/// trigger or a default. So can the owner of a function that one of them calls, and the owner of the schema can replace the
+/// table. So all of them are checked whenever a connection is opened.
+struct FoundTable: Sendable {
+    /// Where the table is, or where it would be created.
+    let table: SessionTable
+    /// Whether there is one.
+    let exists: Bool
+    let comment: String?
+    /// Whether it is a table that remains, in place of a view or a temporary table, for example.
+    private let isTable: Bool
+    private let role: String
+    /// The owners of the table and of what it uses.
+    private let owners: [Owner]
+
+    private struct Owner: Sendable {
+        /// What the role owns.
+        let what: String
+        let role: String
+    }
+
+    /// - Parameters:
+    ///   - schema: Where it is, or is to be created; nil for the connection's `search_path`.
+    ///   - name: The name of the table alone.
+    init(
+        in schema: String?, _ name: String, on connection: Connection, until deadline: ContinuousClock.Instant
+    ) async throws {
+        let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
+        let rows = try await connection.query(Self.find, [.text(identifier)], until: deadline)
+        guard let row = rows.first, row.count == 9, let database = row[0], let role = row[1] else {
+            throw DatabaseError(message: "the catalog has another form")
+        }
+        guard let schema = schema ?? row[2]?.text else {
+            throw DatabaseError(state: "3F000", message: "the search_path has no schema for the table \(name)")
+        }
+        table = SessionTable(database: database.text, schema: schema, name: name)
+        (exists, isTable) = (row[3] == [1], row[4] == [1])
+        (comment, self.role) = (row[5]?.text, role.text)
+        owners = rows.compactMap { row in
+            guard row[8] == [0], let what = row[6], let role = row[7] else { return nil }
+            return Owner(what: what.text, role: role.text)
+        }
+    }
+
+    /// - Parameter trusted: Roles that may own the table, and what it uses, beside those that are always trusted.
+    /// - Throws: ``AuthError`` with ``StoreProblem/denied`` for another role's table, and with ``StoreProblem/damaged`` if it
+    ///   is no table.
+    func check(_ place: String, trusted: Set<String>) throws {
+        guard exists else {
+            throw DatabaseError(state: "42P01", message: "the table \(table.identifier) does not exist")
+        }
+        guard isTable else {
+            throw AuthError.database(
+                place, .damaged, "expected a table, found a view or a temporary table, for example")
+        }
+        guard let owner = owners.first(where: { !trusted.contains($0.role) }) else { return }
+        throw AuthError.database(
+            place, .denied,
+            """
+            may not be used by the role '\(role)': \(owner.what) belongs to the role '\(owner.role)', which could run code \
+            as '\(role)' and read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
+            administrator has to remove what it has created
+            """)
+    }
+
+    /// A row for each owner, and one if there is none. `$1` the quoted identifier.
+    ///
+    /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
+    /// a member of is not: before PostgreSQL 16, each role can make others its members.
+    private static let find = """
+        WITH RECURSIVE found AS (SELECT pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid AS id), \
+        used(class, id) AS (\
+        SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, id FROM found \
+        \(part("pg_class", "indexrelid", of: "pg_index", "indrelid")) \
+        \(part("pg_attrdef", "oid", of: "pg_attrdef", "adrelid")) \
+        \(part("pg_constraint", "oid", of: "pg_constraint", "conrelid")) \
+        \(part("pg_rewrite", "oid", of: "pg_rewrite", "ev_class")) \
+        \(part("pg_policy", "oid", of: "pg_policy", "polrelid")) \
+        \(part("pg_trigger", "oid", of: "pg_trigger", "tgrelid")) \
+        UNION SELECT refclassid, refobjid FROM used JOIN pg_catalog.pg_depend \
+        ON classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
+        AND deptype OPERATOR(pg_catalog.<>) 'e'::pg_catalog."char"), \
+        owned(what, owner) AS (\
+        SELECT 'its schema'::pg_catalog.text, nspowner FROM found JOIN pg_catalog.pg_class AS relation \
+        ON relation.oid OPERATOR(pg_catalog.=) id JOIN pg_catalog.pg_namespace AS schema \
+        ON schema.oid OPERATOR(pg_catalog.=) relnamespace \
+        \(owned("pg_class", "relowner", "the table, view or index", "relname")) \
+        \(owned("pg_proc", "proowner", "the function", "proname")) \
+        \(owned("pg_operator", "oprowner", "the operator", "oprname")) \
+        \(owned("pg_type", "typowner", "the type", "typname")) \
+        \(owned("pg_opclass", "opcowner", "the operator class", "opcname")) \
+        \(owned("pg_collation", "collowner", "the collation", "collname"))) \
+        SELECT pg_catalog.current_database(), CURRENT_USER, \
+        CASE WHEN relation.oid IS NULL THEN pg_catalog.current_schema() ELSE schema.nspname END, \
+        relation.oid IS NOT NULL, \
+        relation.relkind OPERATOR(pg_catalog.=) ANY ('{r,p}'::pg_catalog."char"[]) \
+        AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char", \
+        description, what, role.rolname, \
+        role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
+        OR role.rolname OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.name \
+        OR role.oid OPERATOR(pg_catalog.=) (SELECT datdba FROM pg_catalog.pg_database \
+        WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) \
+        FROM found LEFT JOIN pg_catalog.pg_class AS relation ON relation.oid OPERATOR(pg_catalog.=) id \
+        LEFT JOIN pg_catalog.pg_namespace AS schema ON schema.oid OPERATOR(pg_catalog.=) relation.relnamespace \
+        LEFT JOIN pg_catalog.pg_description ON objoid OPERATOR(pg_catalog.=) id \
+        AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+        AND objsubid OPERATOR(pg_catalog.=) 0::pg_catalog.int4 \
+        LEFT JOIN owned ON true LEFT JOIN pg_catalog.pg_roles AS role ON role.oid OPERATOR(pg_catalog.=) owner
+        """
+
+    /// The parts of the table that have entries of their own in the catalog.
+    private static func part(_ class: String, _ id: String, of catalog: String, _ table: String) -> String {
+        """
+        UNION ALL SELECT 'pg_catalog.\(`class`)'::pg_catalog.regclass::pg_catalog.oid, part.\(id) \
+        FROM found JOIN pg_catalog.\(catalog) AS part ON part.\(table) OPERATOR(pg_catalog.=) found.id
+        """
+    }
+
+    /// The owners of what the table uses. What is in the schema `pg_catalog` has no entries in `pg_depend`.
+    private static func owned(_ catalog: String, _ owner: String, _ kind: String, _ name: String) -> String {
+        """
+        UNION ALL SELECT '\(kind) '::pg_catalog.text OPERATOR(pg_catalog.||) \(name)::pg_catalog.text, \(owner) \
+        FROM used JOIN pg_catalog.\(catalog) AS catalog ON catalog.oid OPERATOR(pg_catalog.=) id \
+        WHERE class OPERATOR(pg_catalog.=) 'pg_catalog.\(catalog)'::pg_catalog.regclass::pg_catalog.oid
+        """
+    }
+}
