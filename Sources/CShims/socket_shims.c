@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "socket_shims.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -126,6 +127,32 @@ int shims_peer_user(int diagnosis, int fd, uint32_t *user) {
     length = sizeof theirs;
     if (getpeername(fd, &theirs.any, &length) != 0) return -1;
     return user_of(diagnosis, &theirs, &ours, user);
+}
+
+static int parse(const char *text, int port, union address *address) {
+    memset(address, 0, sizeof *address);
+    if (inet_pton(AF_INET, text, &address->v4.sin_addr) == 1) {
+        address->v4.sin_family = AF_INET;
+        address->v4.sin_port = htons((uint16_t)port);
+        return 0;
+    }
+    if (inet_pton(AF_INET6, text, &address->v6.sin6_addr) != 1) return -1;
+    address->v6.sin6_family = AF_INET6;
+    address->v6.sin6_port = htons((uint16_t)port);
+    return 0;
+}
+
+int shims_server_user(const char *server, int server_port, const char *own, int own_port, uint32_t *user) {
+    union address theirs, ours, none;
+    if (parse(server, server_port, &theirs) != 0 || parse(own, own_port, &ours) != 0) return -1;
+    int diagnosis = shims_open_diagnosis();
+    if (diagnosis < 0) return -1;
+    int result = user_of(diagnosis, &theirs, &ours, user);
+    // A connection that waits to be accepted has no owner yet. It ends with the socket that listens.
+    memset(&none, 0, sizeof none);
+    if (result == 0 && *user == UINT32_MAX) result = user_of(diagnosis, &theirs, &none, user);
+    close(diagnosis);
+    return result == 0 && *user != UINT32_MAX ? 0 : -1;
 }
 
 int shims_tells_users(int diagnosis, int listener) {

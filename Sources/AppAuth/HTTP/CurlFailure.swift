@@ -18,6 +18,8 @@ struct CurlFailure: Sendable {
     var requestBegan: Bool
     /// The limit of this library that ended the transfer, if any.
     var exceeded: Limit?
+    /// The user that the server on loopback belongs to, if it was not sent the request for that reason.
+    var foreignUser: UInt32?
 
     /// A limit that this library enforces.
     enum Limit { case body, header }
@@ -25,6 +27,7 @@ struct CurlFailure: Sendable {
     /// Returns the error for the caller. It contains the host but no other part of the URL.
     func error(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
         let host = target.host
+        if let foreignUser { return foreignServer(target, of: foreignUser) }
         switch (exceeded, code) {
         case (.body, _), (nil, SHIMS_CURLE_FILESIZE_EXCEEDED):
             return invalid("the response from \(host) is larger than \(limits.bodyBytes) bytes")
@@ -67,6 +70,15 @@ struct CurlFailure: Sendable {
         the proxy did not authenticate the user (407). Check the method that it requires, the name and password in its \
         URL, or the Kerberos ticket (klist)
         """
+
+    private func foreignServer(_ target: HTTPTarget, of user: UInt32) -> AuthError {
+        // Not temporary: it persists until the other user's server ends.
+        transport(
+            """
+            the server at \(target.hostAndPort) belongs to another user of this machine (number \(user); see \
+            'getent passwd \(user)'), who may have taken the port of a server that has ended. Nothing was sent to it
+            """, isTemporary: false)
+    }
 
     private func connection(_ target: HTTPTarget) -> String {
         let (host, peer) = (target.host, target.hostAndPort)

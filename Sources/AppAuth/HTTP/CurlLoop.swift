@@ -9,6 +9,7 @@ final class CurlLoop: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
     private var idle: [CurlHandle] = []
+    private lazy var serverCheck = LoopbackServerCheck(in: .current)
 
     private static let keptConnections = 64
     private static let keptHandles = 16
@@ -66,6 +67,7 @@ final class CurlLoop: @unchecked Sendable {
         }
         options.apply(to: handle, transfer)
         transfer.deadline = .now + transfer.request.limits.total
+        if options.checks(transfer.target) { transfer.serverCheck = serverCheck }
         transfer.receive(from: handle)
         if let refused = handle.refused {
             let problem = "libcurl \(library.version) does not support option \(refused.option.rawValue)"

@@ -29,6 +29,11 @@ struct CurlOptions: Sendable {
         send(handle, request)
     }
 
+    /// Returns whether the owner of the server is checked. With https, its certificate says who it is.
+    func checks(_ target: HTTPTarget) -> Bool {
+        configuration.loopbackServers == .ofTrustedUsers && target.isLoopback && !target.isSecure
+    }
+
     private func limit(_ handle: CurlHandle, _ request: TransportRequest) {
         // ``CurlLoop`` enforces the limit of the whole transfer.
         let connect = min(request.limits.connect, request.limits.total)

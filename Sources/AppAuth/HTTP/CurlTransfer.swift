@@ -20,6 +20,9 @@ final class CurlTransfer: @unchecked Sendable {
     private var body: [UInt8] = []
     private var exceeded: CurlFailure.Limit?
     private var requestBegan = false
+    /// The check of the server; nil for none.
+    var serverCheck: LoopbackServerCheck?
+    private var foreignUser: UInt32?
 
     /// - Throws: ``AuthError`` with the code `invalid_configuration` if the request has no usable URL.
     init(_ request: TransportRequest) throws(AuthError) {
@@ -53,7 +56,8 @@ final class CurlTransfer: @unchecked Sendable {
         let failure = CurlFailure(
             code: code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
             meaning: library.meaning(of: code), systemError: handle.systemError,
-            connectStatus: handle.connectStatus, requestBegan: requestBegan, exceeded: exceeded)
+            connectStatus: handle.connectStatus, requestBegan: requestBegan, exceeded: exceeded,
+            foreignUser: foreignUser)
         return .failure(failure.error(target: target, limits: request.limits))
     }
 
@@ -71,8 +75,9 @@ final class CurlTransfer: @unchecked Sendable {
             return transfer.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
         }
         handle.set(SHIMS_CURLOPT_PREREQDATA, context)
-        handle.setBeforeRequest { context, _, _, _, _ in
+        handle.setBeforeRequest { context, server, own, serverPort, ownPort in
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            if let server, let own { transfer.check(server, serverPort, own, ownPort) }
             return transfer.beginRequest() ? 0 : 1
         }
     }
@@ -94,10 +99,16 @@ final class CurlTransfer: @unchecked Sendable {
         return true
     }
 
+    private func check(
+        _ server: UnsafePointer<CChar>, _ serverPort: Int32, _ own: UnsafePointer<CChar>, _ ownPort: Int32
+    ) {
+        foreignUser = serverCheck?.foreignOwner(of: server, serverPort, from: own, ownPort)
+    }
+
     /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request
     /// again, even if it must not be repeated. The server may have acted before the connection broke.
     private func beginRequest() -> Bool {
-        guard !requestBegan || request.mayBeRepeated else { return false }
+        guard foreignUser == nil, !requestBegan || request.mayBeRepeated else { return false }
         requestBegan = true
         return true
     }

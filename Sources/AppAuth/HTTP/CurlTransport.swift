@@ -34,6 +34,9 @@ public final class CurlTransport: HTTPTransport {
         public var proxy: Proxy
         /// How the proxy authenticates the user. The default is ``ProxyAuthentication/basic``.
         public var proxyAuthentication = ProxyAuthentication.basic
+        /// The servers on loopback that requests to http URLs are sent to. The default is
+        /// ``LoopbackServers/ofTrustedUsers``.
+        public var loopbackServers = LoopbackServers.ofTrustedUsers
 
         /// Creates a configuration.
         public init(
@@ -62,6 +65,21 @@ public final class CurlTransport: HTTPTransport {
         case none
         /// This proxy, for example `http://proxy.example:3128`, except for the hosts in `NO_PROXY`.
         case url(String)
+    }
+
+    /// Whose servers on loopback are sent requests. Without the check, another user of the machine could take the port of a
+    /// server that has ended, and would receive the tokens that are meant for it.
+    public enum LoopbackServers: Sendable, Hashable {
+        /// Those of this process's user, of the user of its login session and desktop, of root, and of the users of system
+        /// services: numbers below 1000, and from 61184 to 65534. A server of another user gets nothing: the request fails
+        /// with `.transport`, and its `outcome` is `notSent`.
+        ///
+        /// The kernel does not report the user of a server in another network namespace, such as a container's, or in
+        /// Windows, where a program runs in WSL. Such a server is sent requests. Servers with https are not checked, as
+        /// they prove who they are.
+        case ofTrustedUsers
+        /// All, for example a provider in a container on the network of the host, which runs as another user.
+        case ofAllUsers
     }
 
     /// How a proxy authenticates the user. Name and password are those in the URL of the proxy. The environment's proxies

@@ -90,6 +90,8 @@ final class RawConnection: Sendable {
         }
     }
 
+    func give(to user: uid_t) { _ = fchown(socket, user, gid_t(user)) }
+
     private var socket: CInt { descriptor.withLock { $0 } }
 
     private func receive() throws {

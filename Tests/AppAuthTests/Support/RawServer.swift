@@ -56,6 +56,11 @@ final class RawServer: Sendable {
         arrived.finish()
     }
 
+    /// Makes another user the owner of the connections' sockets.
+    func giveConnections(to user: uid_t) {
+        for connection in state.withLock({ $0.connections }) { connection.give(to: user) }
+    }
+
     var requests: [RawRequest] { state.withLock { $0.requests } }
     var connectionCount: Int { state.withLock { $0.connections.count } }
     var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }

@@ -36,11 +36,13 @@ final class TLSServer: @unchecked Sendable {
     let port: UInt16
     private let process = Process()
 
-    /// - Parameter certificate: The result of ``TestAuthority/issue(_:days:)``.
-    init(_ certificate: String, _ options: String...) throws {
+    /// - Parameters:
+    ///   - certificate: The result of ``TestAuthority/issue(_:days:)``.
+    ///   - words: The command that starts it.
+    init(_ certificate: String, _ options: String..., by words: [String] = []) throws {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
-            ["openssl", "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", "\(certificate).pem"]
+            words + ["openssl", "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", "\(certificate).pem"]
             + ["-key", "\(certificate).key"] + options
         let output = Pipe()
         process.standardOutput = output

@@ -1,0 +1,152 @@
+import AppAuth
+import AppAuthProtocol
+import Foundation
+import HTTPTypes
+import TestFixtures
+import Testing
+
+/// Whose servers on loopback are sent requests.
+@Suite(.timeLimit(.minutes(1)))
+struct LoopbackServerTests {
+    private static let asRoot = ConditionTrait.enabled(
+        if: geteuid() == 0, "only root can start a server as another user")
+
+    // MARK: - Real servers
+
+    @Test(asRoot, arguments: ForeignServer.Address.allCases, [false, true])
+    func `another user's server on loopback gets nothing`(address: ForeignServer.Address, accepts: Bool) async throws {
+        for user in [1000, 1999, 100_000] {
+            let server = try ForeignServer(as: user, at: address, accepts: accepts)
+            let error = await authError { try await CurlTransport(.init(proxy: .none)).send(server.request) }
+            #expect(error?.code == .transport && error?.outcome == .notSent && error?.isTemporary == false)
+            for word in [server.authority, "another user", "number \(user)"] {
+                #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+            }
+            #expect(error?.message.contains("secret") == false)
+            #expect(server.received() == "")
+        }
+    }
+
+    @Test(asRoot, arguments: ForeignServer.Address.allCases, [0, 33, 999, 61184, 65534])
+    func `the servers of this user and of system services get requests`(
+        address: ForeignServer.Address, user: Int
+    ) async throws {
+        let server = try ForeignServer(as: user, at: address)
+        #expect(try await CurlTransport(.init(proxy: .none)).send(server.request).status == .ok)
+        #expect(server.received().contains("secret"))
+    }
+
+    @Test(asRoot) func `another user's server gets requests if the app trusts all users`() async throws {
+        let server = try ForeignServer(as: 1999)
+        var configuration = CurlTransport.Configuration(proxy: .none)
+        configuration.loopbackServers = .ofAllUsers
+        #expect(try await CurlTransport(configuration).send(server.request).status == .ok)
+    }
+
+    /// The connection was made to the user's own server, which has since passed it on.
+    @Test(asRoot) func `a kept connection is checked again`() async throws {
+        let server = try RawServer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.reply()
+            }
+        }
+        let transport = CurlTransport(.init(proxy: .none))
+        _ = try await transport.send(server.get())
+        _ = try await transport.send(server.get())
+        #expect(server.connectionCount == 1)
+        server.giveConnections(to: 1999)
+        #expect(await authError { try await transport.send(server.get()) }?.outcome == .notSent)
+        #expect(server.requests.count == 2)
+    }
+
+    @Test(asRoot) func `a server that proves its name with a certificate is not checked`() async throws {
+        let authority = try TestAuthority()
+        let certificate = try authority.issue("IP:127.0.0.1")
+        try run("chmod", "a+r", "\(certificate).key")
+        let server = try TLSServer(certificate, by: ForeignServer.words(as: 1999))
+        let transport = CurlTransport(.init(roots: .files([authority.root]), proxy: .none))
+        let request = HTTPRequest(
+            method: .get, scheme: "https", authority: "127.0.0.1:\(server.port)", path: "/")
+        #expect(try await transport.send(TransportRequest(request)).status == .ok)
+    }
+
+    /// What goes through it is for another server.
+    @Test(asRoot) func `a proxy is not checked`() async throws {
+        let proxy = try ForeignServer(as: 1999)
+        let transport = CurlTransport(.init(proxy: .url("http://\(proxy.authority)"))) { _ in nil }
+        let request = HTTPRequest(method: .get, scheme: "http", authority: "api.example", path: "/")
+        #expect(try await transport.send(TransportRequest(request)).status == .ok)
+        #expect(proxy.received().contains("GET http://api.example/"))
+    }
+
+    // MARK: - The decision
+
+    @Test(
+        arguments: [
+            (0, true), (999, true), (1000, false), (1001, true), (1002, true), (1003, true), (1004, false),
+            (60000, false),
+            (61183, false), (61184, true), (65534, true), (65535, false), (100_000, false), (.max, false),
+        ] as [(UInt32, Bool)])
+    func `trusted are the user, its login session and desktop, root, and system services`(user: UInt32, accepts: Bool) {
+        let desktop = DesktopSession(environment: ["SUDO_UID": "1003"], user: 1001, loginUser: 1002)
+        #expect(LoopbackServerCheck(in: desktop).accepts(user) == accepts)
+    }
+}
+
+/// A server of another user, in a process of its own. It prints what it receives.
+final class ForeignServer: @unchecked Sendable {
+    /// Where it listens. `both` is a socket for IPv6 that also takes connections over IPv4.
+    enum Address: String, CaseIterable { case v4, v6, both }
+
+    private let process = Process()
+    private let output = Pipe()
+    let authority: String
+
+    init(as user: Int, at address: Address = .v4, accepts: Bool = true) throws {
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = Self.words(as: user) + ["perl", "-e", Self.script, address.rawValue, accepts ? "1" : "0"]
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) { line += byte }
+        authority = (address == .v6 ? "[::1]:" : "127.0.0.1:") + String(decoding: line, as: UTF8.self)
+    }
+
+    deinit { kill(process.processIdentifier, SIGKILL) }
+
+    static func words(as user: Int) -> [String] {
+        ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
+    }
+
+    var request: TransportRequest {
+        var request = HTTPRequest(method: .post, scheme: "http", authority: authority, path: "/token")
+        request.headerFields[.authorization] = "Bearer secret"
+        return TransportRequest(request, body: Array("refresh_token=secret".utf8))
+    }
+
+    /// Ends the server by the signal that it cannot have inherited as blocked, and returns what it has received.
+    func received() -> String {
+        kill(process.processIdentifier, SIGKILL)
+        return String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    }
+
+    private static let script = """
+        use Socket; $| = 1; my ($at, $accepts) = @ARGV; my $v4 = $at eq 'v4';
+        socket(my $l, $v4 ? AF_INET : AF_INET6, SOCK_STREAM, 0) or die;
+        bind($l, $v4 ? pack_sockaddr_in(0, INADDR_LOOPBACK)
+            : pack_sockaddr_in6(0, "\\0" x 15 . ($at eq 'v6' ? "\\1" : "\\0"))) or die;
+        listen($l, 16) or die;
+        my ($port) = $v4 ? unpack_sockaddr_in(getsockname $l) : unpack_sockaddr_in6(getsockname $l);
+        print "$port\\n";
+        sleep 60 unless $accepts;
+        while (accept(my $c, $l)) {
+            my $all = '';
+            while (sysread($c, my $part, 4096)) { $all .= $part; last if $all =~ /\\r\\n\\r\\n/ }
+            print $all;
+            syswrite($c, "HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\nok");
+            close $c;
+        }
+        """
+}
