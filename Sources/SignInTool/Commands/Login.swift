@@ -120,7 +120,7 @@ struct Login: Command {
         words += common.general.wordsOfNetwork
         if dpop { words.append("--dpop") }
         if common.json { words.append("--json") }
-        return words.map(\.quotedForShell).joined(separator: " ")
+        return words.shellLine
     }
 
     static func text(_ record: AuthStateRecord, _ profile: Profile?, _ userinfo: JSON? = nil) -> String {

@@ -123,7 +123,7 @@ struct Register: Command {
         lines += JSON.object(registration.metadata.members).lines
         var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
         if let scope { words += ["--scope", scope] }
-        lines.append("Sign in with: \(words.map(\.quotedForShell).joined(separator: " "))")
+        lines.append("Sign in with: \(words.shellLine)")
         return lines.map(\.onOneLine).joined(separator: "\n")
     }
 }

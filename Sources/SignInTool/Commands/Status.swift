@@ -75,9 +75,10 @@ struct Status: Command {
         }
         if !common.json { try console.print(Array((text + "\n").utf8)) }
         let command = (try? profile.signIn)?.first ?? SignInLine.commands[0]
+        let line = ["sign-in", command, "--profile", profile.name].shellLine
         console.fail(
             code: AuthError.Code.signInRequired.rawValue,
-            "the profile is not signed in. Sign in with: sign-in \(command) --profile \(profile.name)")
+            "the profile is not signed in. Sign in with: \(line)")
         return 1
     }
 

@@ -11,7 +11,7 @@ extension AuthError {
             if names.contains(option), index + 1 < options.count { words += [option, options[index + 1]] }
             if names.contains(where: { option.hasPrefix("\($0)=") }) { words.append(option) }
         }
-        let line = words.map(\.quotedForShell).joined(separator: " ")
+        let line = words.shellLine
         switch storeProblem {
         case .notEncrypted?: return message + ". To read it, use --store file:PATH"
         case .encryption?:

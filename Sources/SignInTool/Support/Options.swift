@@ -128,7 +128,7 @@ extension NewSessionOptions {
         case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
         default: words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
         }
-        let options = words.map(\.quotedForShell).joined(separator: " ")
+        let options = words.shellLine
         console.say("The profile \(inUse.name) is in use. For this session, add to other commands: \(options)")
     }
 }

@@ -50,7 +50,7 @@ struct RegisteredClients: Sendable {
         }
         let found = try all(at: issuer)
         guard found.count > 1 else { return found.first }
-        let choices = found.map { "--client-id \($0.id)" }.joined(separator: ", or ")
+        let choices = found.map { ["--client-id", $0.id].shellLine }.joined(separator: ", or ")
         throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
     }
 

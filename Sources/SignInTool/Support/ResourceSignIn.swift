@@ -59,7 +59,7 @@ struct ResourceSignIn {
         resource = try await discovery.protectedResource(at: url)
         let servers = resource.authorizationServers
         guard issuer != nil || servers.count < 2 else {
-            let choices = servers.map { "--issuer \($0)" }.joined(separator: ", or ")
+            let choices = servers.map { ["--issuer", $0.string].shellLine }.joined(separator: ", or ")
             throw WrongUsage("\(url) has several authorization servers, choose one: \(choices)")
         }
         provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })

@@ -74,14 +74,14 @@ extension SessionOptions {
     /// Returns the options that select each session.
     private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
         let names = entries.map { entry in
-            entry.profile == nil ? entry.name.map { "--issuer \($0.issuer) --client-id \($0.clientID)" } : nil
+            entry.profile == nil ? entry.name.map { ["--issuer", $0.issuer, "--client-id", $0.clientID] } : nil
         }
         return entries.indices.map { index in
             let (store, name) = (entries[index].store, names[index])
             if let profile = entries[index].profile { return "--profile \(profile.name)" }
-            if let name, names.filter({ $0 == name }).count == 1 { return name }
-            guard store is KeyringTokenStore else { return "--store \(store.shownLocation)" }
-            return name.map { "--store keyring \($0)" } ?? "--store keyring"
+            if let name, names.filter({ $0 == name }).count == 1 { return name.shellLine }
+            guard store is KeyringTokenStore else { return ["--store", store.shownLocation].shellLine }
+            return (["--store", "keyring"] + (name ?? [])).shellLine
         }
     }
 
@@ -153,7 +153,7 @@ extension SessionOptions {
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
         words += console.wordsOfNetwork
-        return words.map(\.quotedForShell).joined(separator: " ")
+        return words.shellLine
     }
 
     /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a

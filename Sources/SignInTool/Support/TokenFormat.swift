@@ -1,3 +1,4 @@
+internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
@@ -15,7 +16,8 @@ enum TokenFormat: String, ExpressibleByArgument, CaseIterable, Sendable {
         switch self {
         case .token: token
         case .header: "Authorization: Bearer \(token)"
-        case .env: "export \(variable)=\(token.quotedForShell)"
+        // A bearer token and an ID token have no character that cannot be quoted.
+        case .env: "export \(variable)=\(token.quotedForShell ?? "")"
         // Google's and Microsoft's form, from before RFC 7628.
         case .xoauth2: Self.base64("user=\(user)\u{1}auth=Bearer \(token)\u{1}\u{1}")
         // RFC 7628 §3.1, with the name as in RFC 5801 §4.

@@ -188,4 +188,41 @@ struct SignInAgainTests {
             #expect(other == "not signed in: there is no profile 'wrok': expected work")
         }
     }
+
+    /// The client id of a registration is the server's choice.
+    @Test(arguments: ["x'\\'';touch pwned;'", "a\\' ; touch pwned ; '", "!!`touch pwned`$(touch pwned)", "=ls", "~"])
+    func `a hostile client id runs nothing in any shell, and the line signs in`(id: String) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients.append(RegisteredClient(id: id, redirectURIs: [.anyLoopback]))
+        configuration.clients.append(RegisteredClient(id: id + "2", redirectURIs: [.anyLoopback]))
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login(client: id).result()
+            let line = try await commandAfterTheEnd(fixture)
+            for shell in ["sh", "bash", "zsh", "fish"] {
+                let outcome = try await fixture.start([shell, "-c", "cd $HOME; \(line) --json"], []).outcome()
+                #expect(try outcome.result()["client_id"]?.string == id, "\(shell): \(line)")
+            }
+            _ = try await fixture.login(client: id + "2").result()
+            let choices = try await fixture.run("token", "--json").wrongUsage()
+            let choice = try #require(
+                choices.components(separatedBy: "choose one: ").last?.components(separatedBy: ", or ").first)
+            for shell in ["sh", "bash", "zsh", "fish"] {
+                let outcome = try await fixture.start([shell, "-c", "cd $HOME; sign-in token --json \(choice)"], [])
+                    .outcome()
+                _ = try outcome.result()
+            }
+            #expect(!FileManager.default.fileExists(atPath: fixture.home + "/pwned"))
+        }
+    }
+
+    @Test func `a client id with a control character is not in the line, and the error says so`() async throws {
+        let id = "a\ntouch pwned\n"
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients.append(RegisteredClient(id: id, redirectURIs: [.anyLoopback]))
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login(client: id).result()
+            let line = try await commandAfterTheEnd(fixture)
+            #expect(line == "(a line that is not shown, because the value of --client-id has control characters)")
+        }
+    }
 }

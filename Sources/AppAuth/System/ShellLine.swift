@@ -1,0 +1,47 @@
+internal import AppAuthProtocol
+internal import JOSE
+
+extension String {
+    /// The string as one word of a command line that sh, bash, zsh and fish read in the same way, also if a user pastes
+    /// it. Nil if it has control characters, line breaks or characters that reorder text, which a terminal or a shell can
+    /// take for something else in spite of the quotes.
+    package var quotedForShell: String? {
+        guard onOneLine.utf8.elementsEqual(utf8) else { return nil }
+        // zsh replaces `=ls` by a path, and old versions of fish `%self` by a number.
+        let isPlain = utf8.allSatisfy { $0.isASCIIAlphanumeric || "_@%+:,./-".utf8.contains($0) }
+        guard !isPlain || isEmpty || hasPrefix("%") else { return self }
+        guard !isEmpty else { return "''" }
+        // Inside single quotes, fish reads `\'` and `\\` as escapes, and the other shells read a backslash as itself.
+        // Inside double quotes, all of them read `\\` as a backslash. There, no `!` is allowed: it is a reference to an
+        // earlier command.
+        var (quoted, rest) = ("", unicodeScalars[...])
+        while let first = rest.first {
+            let run = rest.prefix { $0.needsDoubleQuotes == first.needsDoubleQuotes }
+            rest = rest[run.endIndex...]
+            let text = String(run)
+            quoted += first.needsDoubleQuotes ? "\"\(text.replacing("\\", with: "\\\\"))\"" : "'\(text)'"
+        }
+        return quoted
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var needsDoubleQuotes: Bool { self == "'" || self == "\\" }
+}
+
+extension [String] {
+    /// The words as a command line to paste into sh, bash, zsh or fish. If a word cannot be in such a line, a remark that
+    /// says so takes the place of the line.
+    package var shellLine: String {
+        var line: [String] = []
+        for (index, word) in enumerated() {
+            guard let quoted = word.quotedForShell else {
+                let option = index > 0 && self[index - 1].hasPrefix("--") ? self[index - 1] : ""
+                let what = option.isEmpty ? "a word" : "the value of \(option)"
+                return "(a line that is not shown, because \(what) has control characters)"
+            }
+            line.append(quoted)
+        }
+        return line.joined(separator: " ")
+    }
+}

@@ -1,0 +1,83 @@
+import AppAuth
+import Foundation
+import Testing
+
+/// Command lines to paste: each shell must read the words that were meant.
+@Suite(.timeLimit(.minutes(5)))
+struct ShellLineTests {
+    private static let words =
+        [
+            "", "plain", "'", "\\", "''", "\\\\", "\\'", "'\\'", "it's", "a\\", "a\\' ; touch pwned ; '",
+            "x'\\'';touch pwned;'",
+            "!", "!!", "a!b", "'!'", "it's !x", "\\!x", "a\\!'b!c", "^a^b", "$HOME", "`id`", "$(id)", "${HOME}", "(id)",
+            "~",
+            "~root", "x=~", "=ls", "--store==ls", "%self", "%1", "a%b", "*", "?", "[a]", "{a,b}", "{a..c}", "#x", ";",
+            "&",
+            "|", "<", ">", "-n", "--", "-", "\"", "\"'\\\"", "@(a)", "\\n", "a b", " ", "é ß 漢 \u{A0}’‘", "'\u{301}",
+            "\\\u{301}", "👩🏽", "https://op.example/a?b=c&d='e'", "file:/home/zoe's/a\\b",
+        ] + random
+
+    /// Words of special characters, the same each time.
+    private static let random: [String] = {
+        let characters = Array("ab '\\\"!$`~=%*?{}[]#;&|<>()-^é:@,.")
+        var state: UInt64 = 33
+        func next(_ limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % limit
+        }
+        return (0..<300).map { _ in
+            String((0...next(11)).map { _ in characters[next(characters.count)] })
+        }
+    }()
+
+    /// Runs a shell in a folder of its own, and returns the words that a program of it has received.
+    private func words(of shell: [String], reading script: String) throws -> [String] {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "shell-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (process, input) = (Process(), folder.appending(path: "script"))
+        try Data(script.utf8).write(to: input)
+        (process.executableURL, process.arguments) = (URL(filePath: "/usr/bin/env"), shell)
+        process.currentDirectoryURL = folder
+        process.environment = ["PATH": "/usr/bin:/bin", "HOME": folder.path, "TERM": "dumb", "LANG": "C.UTF-8"]
+        process.standardInput = try FileHandle(forReadingFrom: input)
+        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+        try process.run()
+        process.waitUntilExit()
+        #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "pwned").path))
+        let output = try Data(contentsOf: folder.appending(path: "out"))
+        return String(decoding: output, as: UTF8.self).components(separatedBy: "\0").dropLast()
+    }
+
+    @Test(arguments: [
+        ["sh"], ["dash"], ["bash", "--norc"], ["bash", "--posix"], ["zsh", "-f"], ["fish", "--no-config"],
+        // With the history of commands, to which `!` refers.
+        ["bash", "--norc", "-i"], ["zsh", "-f", "-i"], ["zsh", "-f", "-i", "-o", "rcquotes", "-o", "magicequalsubst"],
+        ["fish", "--no-config", "-i"],
+    ])
+    func `each shell reads the words that were meant`(shell: [String]) throws {
+        let lines = Self.words.map { word in
+            [#"/usr/bin/printf '%s\0'"#, [word].shellLine, ">> out"].joined(separator: " ")
+        }
+        let received = try words(of: shell, reading: lines.joined(separator: "\n") + "\nexit\n")
+        #expect(received.count == Self.words.count)
+        for (word, found) in zip(Self.words, received) where !found.utf8.elementsEqual(word.utf8) {
+            Issue.record("expected \(word), found \(found)")
+        }
+    }
+
+    @Test func `the words are one line, with spaces between them`() {
+        #expect(["sign-in", "login", "--scope", "openid email"].shellLine == "sign-in login --scope 'openid email'")
+        #expect(["a=b", ""].shellLine == "'a=b' ''")
+    }
+
+    /// No quotes protect from these: a terminal acts on them, and a shell runs a line at its end.
+    @Test(arguments: ["\n", "\r", "\u{0}", "\u{1B}[200~", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}"])
+    func `a word that no line can contain is not shown`(character: String) {
+        let word = "a\(character)touch pwned"
+        #expect(word.quotedForShell == nil)
+        for (words, what) in [(["x", "--client-id", word], "the value of --client-id"), (["x", word], "a word")] {
+            #expect(words.shellLine == "(a line that is not shown, because \(what) has control characters)")
+        }
+    }
+}
