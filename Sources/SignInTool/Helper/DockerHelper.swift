@@ -18,33 +18,34 @@ struct DockerHelper: CredentialHelper {
     }
 
     @OptionGroup var server: ServerOptions
-    @OptionGroup var session: SessionOptions
+    @OptionGroup var session: NamedSessionOptions
     @OptionGroup var general: GeneralOptions
     @Argument(help: "Docker adds it.")
     var operation: Operation
 
-    func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        do {
-            try console.print(Array((try await response(console, limit).serialized() + "\n").utf8))
-            return 0
-        } catch let error as AuthError {
-            // Docker shows what a helper that fails has printed.
-            try console.print(Array((error.message.onOneLine + "\n").utf8))
-            throw error
-        }
+    var printsFailures: Bool { true }
+
+    func respond(_ session: SessionOptions, _ console: Console, limit: Duration) async throws -> Int32 {
+        let response = try await response(session, console, limit)
+        try console.print(Array((response.serialized() + "\n").utf8))
+        return 0
     }
 
-    private func response(_ console: Console, _ limit: Duration) async throws -> JSON {
+    private func response(_ session: SessionOptions, _ console: Console, _ limit: Duration) async throws -> JSON {
+        let username = server.username ?? ServerOptions.usualUsername
         switch operation {
         case .get:
-            let asked = try InputText.read().split(separator: "\n").first.map(String.init) ?? ""
+            // One line, with or without its line break.
+            var line = try InputText.read()[...]
+            if line.last == UInt8(ascii: "\n") { line.removeLast() }
+            let asked = String(decoding: line, as: UTF8.self)
             guard mayGetToken(asked) else { throw Self.failure("credentials not found in native keychain") }
             let token = try await session.bearerToken(console, within: limit)
             return [
-                "ServerURL": .string(asked), "Username": .string(server.username),
+                "ServerURL": .string(asked), "Username": .string(username),
                 "Secret": .string(token.value.reveal()),
             ]
-        case .list: return .object(.init(server.host.map { ($0, .string(server.username)) }))
+        case .list: return .object(.init(server.host.map { ($0, .string(username)) }))
         case .store: throw Self.failure("this helper stores no passwords: use 'sign-in login'")
         case .erase: throw Self.failure("this helper keeps the session: use 'sign-in logout'")
         }

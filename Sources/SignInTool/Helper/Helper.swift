@@ -16,12 +16,17 @@ struct ServerOptions: ParsableArguments, Sendable {
         help: "A server that may get the token, as host or host:port. All others get none.",
         transform: ServerOptions.checked)
     var host: [String]
-    @Option(parsing: .unconditional, help: "The user name beside the token.")
-    var username = "oauth2"
+    @Option(
+        parsing: .unconditional,
+        help: "The user name beside the token. If git asks for another one, it gets no token. (default: oauth2)")
+    var username: String?
+
+    /// The user name if the other program asks for none.
+    static let usualUsername = "oauth2"
 
     func validate() throws {
         if host.isEmpty { throw ValidationError("Missing expected argument '--host <host>'") }
-        try username.checkAsName(of: "--username")
+        try username?.checkAsName(of: "--username")
     }
 
     /// Returns whether the server may get the token.
@@ -51,10 +56,25 @@ struct ServerOptions: ParsableArguments, Sendable {
 
 /// A credential helper. It prints what its caller expects, so it has no `--json`.
 protocol CredentialHelper: Command {
+    var session: NamedSessionOptions { get }
     var general: GeneralOptions { get }
+    /// Whether the caller shows what a helper that fails has printed on standard output.
+    var printsFailures: Bool { get }
+    /// Does the work with the named session.
+    func respond(_ session: SessionOptions, _ console: Console, limit: Duration) async throws -> Int32
 }
 
 extension CredentialHelper {
+    var printsFailures: Bool { false }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        do { return try await respond(session.options(within: limit), console, limit: limit) } catch {
+            let message = (error as? AuthError)?.message ?? (error as? WrongUsage)?.message
+            if printsFailures, let message { try console.print(Array((message.onOneLine + "\n").utf8)) }
+            throw error
+        }
+    }
+
     var common: CommonOptions {
         var common = CommonOptions()
         (common.json, common.general) = (false, general)

@@ -12,12 +12,12 @@ struct KubectlHelper: CredentialHelper {
             --exec-arg=--profile=work
             """)
 
-    @OptionGroup var session: SessionOptions
+    @OptionGroup var session: NamedSessionOptions
     @OptionGroup var general: GeneralOptions
 
     private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
 
-    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+    func respond(_ session: SessionOptions, _ console: Console, limit: Duration) async throws -> Int32 {
         let version = try Self.version()
         let token = try await session.withState(console, within: limit) { state in
             console.advice.note(await state.record.client.authentication)

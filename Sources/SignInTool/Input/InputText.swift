@@ -4,13 +4,12 @@ internal import Glibc
 /// The standard input of a command that another program runs.
 enum InputText {
     /// Reads it to its end.
-    static func read() throws -> String {
+    static func read() throws -> [UInt8] {
         do {
-            let bytes = try InputFile.contents(of: STDIN_FILENO, atMost: 64 << 10) { () throws(InputFile.Problem) in
+            return try InputFile.contents(of: STDIN_FILENO, atMost: 64 << 10) { () throws(InputFile.Problem) in
                 var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
                 while poll(&polled, 1, 100) == 0 { if Task.isCancelled { throw .cancelled } }
             }
-            return String(decoding: bytes, as: UTF8.self)
         } catch .cancelled { throw CancellationError() } catch {
             throw AuthError(.invalidConfiguration, .configuration, "standard input: \(error.description)")
         }

@@ -72,7 +72,7 @@ extension SessionOptions {
     }
 
     /// Returns the options that select each session.
-    private static func choices(_ entries: [StateFolder.Entry]) -> [String] {
+    static func choices(_ entries: [StateFolder.Entry]) -> [String] {
         let names = entries.map { entry in
             entry.profile == nil ? entry.name.map { ["--issuer", $0.issuer, "--client-id", $0.clientID] } : nil
         }

@@ -6,14 +6,14 @@ import Testing
 /// `sign-in helper docker`, by itself and called by the Docker client.
 @Suite(.timeLimit(.minutes(5)))
 struct DockerHelperTests {
-    private static let options = ["--host", "registry.example.org", "--username", "zoe"]
+    private static let options = ["--host", "registry.example.org", "--username", "zoe", "--profile", "work"]
     private static let docker = ["/usr/bin/docker", "/usr/local/bin/docker"]
         .first(where: FileManager.default.isExecutableFile)
 
     @Test(arguments: ["registry.example.org", "https://registry.example.org/v2/", "REGISTRY.example.org"])
     func `a named registry gets the token`(asked: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            _ = try await fixture.login("--profile", "work").result()
             let token = try await fixture.run("token").output.dropLast()
             let outcome = try await fixture.helper("docker", Self.options + ["get"], input: asked + "\n").outcome()
             #expect(
@@ -25,10 +25,13 @@ struct DockerHelperTests {
         }
     }
 
-    @Test(arguments: ["other.example", "http://registry.example.org", "registry.example.org:5000", ""])
+    @Test(arguments: [
+        "other.example", "http://registry.example.org", "registry.example.org:5000", "",
+        "registry.example.org\r", "registry.example.org\nother.example", "other.example\nregistry.example.org",
+    ])
     func `another registry has no credentials`(asked: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            _ = try await fixture.login("--profile", "work").result()
             let outcome = try await fixture.helper("docker", Self.options + ["get"], input: asked + "\n").outcome()
             // Docker compares the text.
             #expect(outcome.status == 1 && outcome.output == "credentials not found in native keychain\n", "\(outcome)")
@@ -37,7 +40,7 @@ struct DockerHelperTests {
 
     @Test func `passwords are not stored, and docker logout does not sign out`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            _ = try await fixture.login("--profile", "work").result()
             for operation in ["store", "erase"] {
                 let outcome = try await fixture.helper("docker", Self.options + [operation], input: "{}").outcome()
                 #expect(outcome.status == 1 && outcome.output.contains("use 'sign-in log"), "\(outcome)")

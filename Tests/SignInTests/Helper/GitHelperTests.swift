@@ -77,7 +77,7 @@ struct GitHelperTests {
             let token = try await fixture.run("token").output.dropLast()
             func erase(_ password: Substring) throws -> ChildProcess {
                 try fixture.helper(
-                    "git", ["--host", server.server.host, "erase"],
+                    "git", ["--host", server.server.host, "--profile", "work", "erase"],
                     input: "protocol=http\nhost=\(server.server.host)\nusername=oauth2\npassword=\(password)\n\n")
             }
             let outcomes = try (0..<20).map { _ in try erase(token) }
@@ -98,9 +98,13 @@ struct GitHelperTests {
     func `only the named servers get the token, and over TLS`(scheme: String, host: String, isGiven: Bool) async throws
     {
         try await withDesk { fixture in
-            let login = try await fixture.login().result()
+            let login = try await fixture.login("--profile", "work").result()
             let process = try fixture.helper(
-                "git", ["--host", "git.example.org", "--host", "127.0.0.1:1", "--host", "port.example.org:443", "get"],
+                "git",
+                [
+                    "--host", "git.example.org", "--host", "127.0.0.1:1", "--host", "port.example.org:443", "--profile",
+                    "work", "get",
+                ],
                 input: "protocol=\(scheme)\nhost=\(host)\npath=a\n\n")
             let outcome = try await process.outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
@@ -128,12 +132,12 @@ struct GitHelperTests {
     @Test func `without a session git gets no password, and the error names the command`() async throws {
         try await withDesk { fixture in
             let request = "protocol=https\nhost=git.example.org\nusername=zoe\n\n"
-            let get = try fixture.helper("git", ["--host", "git.example.org", "get"], input: request)
-            let outcome = try await get.outcome()
+            let options = ["--host", "git.example.org", "--issuer", fixture.issuer, "--client-id", "demo"]
+            let outcome = try await fixture.helper("git", options + ["get"], input: request).outcome()
             #expect(outcome.status == 1 && outcome.output.isEmpty, "\(outcome)")
-            #expect(outcome.errors.contains("Sign in with: sign-in login --issuer URL"), "\(outcome)")
+            #expect(outcome.errors.contains("Sign in with: sign-in login --issuer \(fixture.issuer)"), "\(outcome)")
             for operation in ["store", "capability"] {
-                let process = try fixture.helper("git", ["--host", "git.example.org", operation], input: request)
+                let process = try fixture.helper("git", options + [operation], input: request)
                 let ignored = try await process.outcome()
                 #expect(ignored.status == 0 && ignored.output.isEmpty && ignored.errors.isEmpty, "\(ignored)")
             }
@@ -142,17 +146,115 @@ struct GitHelperTests {
 
     @Test func `the user name of the URL is kept, and a bound token is no password`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
-            let (options, request) = (["--host", "git.example.org", "get"], "protocol=https\nhost=git.example.org\n")
+            _ = try await fixture.login("--profile", "work").result()
+            let options = ["--host", "git.example.org", "--profile", "work", "get"]
+            let request = "protocol=https\nhost=git.example.org\n"
             let named = try await fixture.helper(
                 "git", ["--verbose"] + options, input: request + "username=zoe\n\n"
             ).outcome()
             #expect(named.outputLines.first == "username=zoe", "\(named)")
             let token = try await fixture.run("token").output.dropLast()
             #expect(!named.errors.contains(token), "\(named)")
-            _ = try await fixture.login("--dpop").result()
+            _ = try await fixture.login("--profile", "work", "--dpop").result()
             let bound = try await fixture.helper("git", options, input: request + "\n").outcome()
             #expect(bound.status == 1 && bound.output.isEmpty && bound.errors.contains("sign-in request"), "\(bound)")
+        }
+    }
+
+    private static let request = "protocol=https\nhost=git.example.org\n"
+
+    /// git-credential(1): the attributes end at the first empty line, and only names with `[]` have several values.
+    private static let answered = [
+        "", "\n", "path=a\nwwwauth[]=Basic a\nwwwauth[]=Basic b\n\n", "\nhost=evil.example\n", "username=zoe",
+    ].map { request + $0 }
+    private static let refused =
+        [
+            "host=evil.example\n", "host=git.example.org\n", "protocol=http\n", "nonsense\n", "=x\n",
+            "username=zoe\r\n", "username=a\nusername=b\n",
+        ].map { request + $0 } + [
+            "", "\n" + request, "host=evil.example\n" + request, "protocol=https\nhost=git.example.org\r\n",
+            "host=evil.example\nprotocol=https\n\nhost=git.example.org\n",
+        ]
+
+    @Test(arguments: answered.map { ($0, true) } + refused.map { ($0, false) })
+    func `a request that git would not send gets no token`(request: String, isGiven: Bool) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let options = ["--host", "git.example.org", "--profile", "work"]
+            let outcome = try await fixture.helper("git", options + ["get"], input: request).outcome()
+            #expect(outcome.outputLines.contains { $0.hasPrefix("password=") } == isGiven, "\(outcome)")
+            if !isGiven { #expect(outcome.output.isEmpty && !outcome.errors.contains("password="), "\(outcome)") }
+        }
+    }
+
+    @Test func `with two helpers for one server, each user name gets its own token`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "alice").result()
+            _ = try await fixture.login(
+                "--profile", "bob", with: ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
+            ).result()
+            let name = "credential.https://git.example.org.helper"
+            let helpers = ["alice", "bob"].map { user in
+                "!sign-in helper git --host git.example.org --profile \(user) --username \(user)"
+            }
+            for helper in [""] + helpers {
+                #expect(try await fixture.git(["config", "--global", "--add", name, helper]).status == 0)
+            }
+            func fill(_ user: String) async throws -> [String] {
+                try await ChildProcess(
+                    ["git", "credential", "fill"], environment: fixture.gitEnvironment,
+                    text: "url=https://\(user)git.example.org/a\n\n"
+                ).outcome().outputLines
+            }
+            for (asked, user) in [("bob@", "bob"), ("alice@", "alice"), ("", "alice")] {
+                let token = try await fixture.run("token", "--profile", user).output.dropLast()
+                let filled = try await fill(asked)
+                #expect(filled.contains("username=\(user)") && filled.contains("password=\(token)"), "\(filled)")
+            }
+            #expect(try await fill("carol@").contains { $0.hasPrefix("password=") } == false)
+            // Another user's rejected token is not replaced.
+            let (count, token) = (
+                fixture.provider.count(.token), try await fixture.run("token", "--profile", "alice").output
+            )
+            for user in ["bob", "alice"] {
+                let process = try fixture.helper(
+                    "git", ["--host", "git.example.org", "--profile", "alice", "--username", "alice", "erase"],
+                    input: Self.request + "username=\(user)\npassword=\(token)\n")
+                #expect(try await process.outcome().status == 0)
+                #expect(fixture.provider.count(.token) == (user == "bob" ? count : count + 1))
+            }
+        }
+    }
+
+    /// Otherwise one server would get the token of the session that the user has chosen for other commands.
+    @Test(arguments: [
+        ["git", "--host", "git.example.org", "get"], ["git", "--host", "git.example.org", "erase"],
+        ["docker", "--host", "git.example.org", "get"], ["kubectl"],
+    ])
+    func `a helper uses only a session that it names`(helper: [String]) async throws {
+        try await withDesk { fixture in
+            func run(_ options: [String], _ changes: [String: String?] = [:]) async throws -> Outcome {
+                try await fixture.start(["helper", helper[0]] + options + helper.dropFirst(), changes).outcome()
+            }
+            let none = try await run([])
+            #expect(none.status == 2 && none.errors.contains("--profile NAME, or --issuer URL"), "\(none)")
+            _ = try await fixture.login().result()
+            _ = try await fixture.login("--profile", "work").result()
+            _ = try await fixture.run("use", "work")
+            let (issuer, client) = (["--issuer", fixture.issuer], ["--client-id", "demo"])
+            for options in [[], issuer, client, ["--store", "keyring"]] {
+                let outcome = try await run(options, ["SIGN_IN_PROFILE": "work"])
+                #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
+                #expect(outcome.errors.contains("--profile work"), "\(outcome)")
+                #expect(outcome.errors.contains((issuer + client).joined(separator: " ")), "\(outcome)")
+                #expect(outcome.output.isEmpty || helper[0] == "docker", "\(outcome)")
+            }
+            let file = ["--store", "file:\(fixture.sessions)/work.json"]
+            for options in [["--profile", "work"], issuer + client, file] {
+                #expect(try await run(options).status != 2)
+            }
         }
     }
 }

@@ -70,13 +70,16 @@ extension CommandFixture {
     func git(_ words: [String]) async throws -> Outcome { try await startGit(words).outcome() }
 
     func startGit(_ words: [String]) throws -> ChildProcess {
+        try ChildProcess(["git"] + words, environment: gitEnvironment)
+    }
+
+    var gitEnvironment: [String: String] {
         let identity = ["GIT_AUTHOR", "GIT_COMMITTER"].flatMap {
             [("\($0)_NAME", "a"), ("\($0)_EMAIL", "a@example.org")]
         }
         let settings = [
             "GIT_CONFIG_GLOBAL": home + "/gitconfig", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
         ]
-        let all = environment.merging(settings) { $1 }.merging(identity) { $1 }
-        return try ChildProcess(["git"] + words, environment: all)
+        return environment.merging(settings) { $1 }.merging(identity) { $1 }
     }
 }

@@ -22,9 +22,9 @@ struct KubectlHelperTests {
         environment: [String: String?], version: String
     ) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            _ = try await fixture.login("--profile", "work").result()
             let token = try await fixture.run("token", "--id-token", "--json").result()
-            let credential = try await fixture.run("helper", "kubectl", with: environment).result()
+            let credential = try await fixture.run("helper", "kubectl", "--profile", "work", with: environment).result()
             let expected: JSON = [
                 "apiVersion": .string(version), "kind": "ExecCredential",
                 "status": ["token": token["id_token"] ?? .null, "expirationTimestamp": token["expires_at"] ?? .null],
@@ -36,8 +36,8 @@ struct KubectlHelperTests {
     @Test(arguments: ["client.authentication.k8s.io/v1alpha1", ""])
     func `another version is refused, and named`(version: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
-            let outcome = try await fixture.run("helper", "kubectl", with: Self.info(version))
+            _ = try await fixture.login("--profile", "work").result()
+            let outcome = try await fixture.run("helper", "kubectl", "--profile", "work", with: Self.info(version))
             #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errorLines.count == 1, "\(outcome)")
             #expect(outcome.errors.contains("found \(version)\n"), "\(outcome)")
         }
