@@ -29,6 +29,7 @@ struct DesktopFile: Sendable {
             return String(cString: resolved)
         }
         let path = target ?? path
+        try requireOwner(of: path)
         try makeFolder(of: path)
         var status = stat()
         let mode = stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644
@@ -47,7 +48,16 @@ struct DesktopFile: Sendable {
     }
 
     func remove() throws {
+        try requireOwner(of: path)
         guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
+    }
+
+    /// Throws if root would write into another user's folder, and leave a file that the desktop of that user cannot
+    /// replace.
+    private func requireOwner(of path: String) throws {
+        do { try Folder(of: path, location: path).requireOwner() } catch let error as AuthError {
+            throw AuthError(.unavailable, .redirect, error.message, outcome: .notSent)
+        }
     }
 
     private func makeFolder(of path: String) throws {

@@ -21,11 +21,12 @@ func hintingAtDiscard<Value>(_ read: () throws -> Value) throws -> Value {
 }
 
 /// Moves a file out of the way of a new one.
-enum AsideFile {
+package enum AsideFile {
     /// Renames a file, a folder or a link, but never the target of a link, to an unused name.
     ///
     /// - Returns: The new path, or nil if nothing exists at the path.
-    static func move(_ path: String, location: String) throws -> String? {
+    @discardableResult
+    package static func move(_ path: String, location: String) throws -> String? {
         let stem = "\(path).damaged-\(Self.date)"
         for count in 1...100 {
             let name = count == 1 ? stem : "\(stem)-\(count)"

@@ -3,17 +3,19 @@ internal import CShims
 internal import Glibc
 
 /// The folder that contains a file of a store.
-struct Folder: Sendable {
+package struct Folder: Sendable {
     let path: String
-    /// The store, for messages.
+    /// The store or the file, for messages.
     let location: String
     /// fsync(2), or a replacement for it.
     private let fsync: @Sendable (Int32) -> Int32
 
-    init(
-        of file: String, location: String, synchronise fsync: @escaping @Sendable (Int32) -> Int32 = { Glibc.fsync($0) }
-    ) {
+    init(of file: String, location: String, synchronise fsync: @escaping @Sendable (Int32) -> Int32) {
         (path, self.location, self.fsync) = (Self.parent(of: file), location, fsync)
+    }
+
+    package init(of file: String, location: String) {
+        self.init(of: file, location: location) { Glibc.fsync($0) }
     }
 
     private static func parent(of path: String) -> String {
@@ -22,7 +24,8 @@ struct Folder: Sendable {
     }
 
     /// Creates the missing folders, accessible only to this user.
-    func make() throws {
+    package func make() throws {
+        try requireOwner()
         var missing: [String] = []
         var candidate = path[...]
         while !candidate.isEmpty, access(String(candidate), F_OK) != 0, errno == ENOENT {
@@ -41,10 +44,8 @@ struct Folder: Sendable {
     ///
     /// - Parameter bytes: The size of the file.
     func probe(bytes: Int) throws {
-        var candidate = path
-        while access(candidate, F_OK) != 0, errno == ENOENT, candidate != Self.parent(of: candidate) {
-            candidate = Self.parent(of: candidate)
-        }
+        try requireOwner()
+        let candidate = existing
         // An unnamed file, which disappears when its descriptor is closed.
         let descriptor = shims_open_unnamed(candidate)
         if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
@@ -62,8 +63,51 @@ struct Folder: Sendable {
         }
     }
 
+    /// The folder, or its closest existing parent.
+    private var existing: String {
+        var candidate = path
+        while access(candidate, F_OK) != 0, errno == ENOENT, candidate != Self.parent(of: candidate) {
+            candidate = Self.parent(of: candidate)
+        }
+        return candidate
+    }
+
+    /// Throws if root would write into a folder of another user, as `sudo` with that user's home folder does. The user
+    /// could not read the files, and could redirect root with links.
+    package func requireOwner() throws {
+        guard geteuid() == 0, let error = ofAnotherUser else { return }
+        throw error
+    }
+
+    /// The error that the folder, or its closest existing parent, belongs to another user than this one and root; nil if
+    /// it does not. A file of that user is not damaged, and is not set aside. It preserves `errno`.
+    package var ofAnotherUser: AuthError? {
+        let error = errno
+        defer { errno = error }
+        var status = stat()
+        let existing = existing
+        guard stat(existing, &status) == 0, ![0, geteuid()].contains(status.st_uid) else { return nil }
+        return AuthError(
+            .store, .store, "\(location) is in a folder of another user, \(existing): \(Self.wayOut)", outcome: .notSent
+        )
+    }
+
+    private static let wayOut = "run this as that user, without sudo, or name another folder"
+
+    /// Returns what the user can do if the mode of a file, or of a folder above it, forbids to open it. Nil if that is
+    /// unknown.
+    static func remedy(ifDenied path: String) -> String? {
+        var denied = path
+        while isOurs(denied) == nil, denied != parent(of: denied) { denied = parent(of: denied) }
+        var status = stat()
+        guard let isOurs = isOurs(denied), lstat(denied, &status) == 0 else { return nil }
+        guard isOurs else { return "\(denied) belongs to another user: \(wayOut)" }
+        let mode = status.st_mode & S_IFMT == S_IFDIR ? "700" : "600"
+        return "To restore its mode: \(["chmod", mode, denied].shellLine)"
+    }
+
     /// Returns whether this user owns the file at a path, or nil if that is unknown. It preserves `errno`.
-    static func isOurs(_ path: String) -> Bool? {
+    package static func isOurs(_ path: String) -> Bool? {
         let error = errno
         defer { errno = error }
         var status = stat()
@@ -82,8 +126,15 @@ struct Folder: Sendable {
 }
 
 extension AuthError {
+    /// Returns the error of a file or folder that cannot be opened, with what the user can do.
+    package static func unopened(_ path: String, _ location: String, _ what: String, errno code: Int32) -> AuthError {
+        var error = AuthError.store(location, what, errno: code)
+        if code == EACCES, let remedy = Folder.remedy(ifDenied: path) { error.message += ". \(remedy)" }
+        return error
+    }
+
     /// Returns an error of a store with the system's message.
-    static func store(_ location: String, _ what: String, errno code: Int32) -> AuthError {
+    package static func store(_ location: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
             .store, .store, "\(location) \(what): \(SystemError.text(code))", outcome: .notSent,
             isTemporary: [

@@ -83,6 +83,7 @@ struct LockFile: Sendable {
     ///
     /// - Throws: ``AuthError`` if the file is not ours. Another user could hold the lock of their file for ever.
     private func open(_ purpose: Purpose, toRead: Bool = false) throws -> ByteLock {
+        if !toRead { try folder.requireOwner() }
         let flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (toRead ? O_RDONLY : O_RDWR)
         var descriptor = Glibc.open(path, flags)
         if descriptor < 0, errno == ENOENT, !toRead {
@@ -94,7 +95,10 @@ struct LockFile: Sendable {
             let error = errno
             // The file belongs to another user, or is a symbolic link or a folder.
             let isForeign = error == EACCES && Folder.isOurs(path) == false
-            throw isForeign || error == ELOOP || error == EISDIR ? foreign : failure(error)
+            guard isForeign || error == ELOOP || error == EISDIR else {
+                throw AuthError.unopened(path, location, "cannot be locked by \(path)", errno: error)
+            }
+            throw foreign
         }
         let lock = ByteLock(purpose.rawValue, in: descriptor)
         var status = stat()
@@ -113,7 +117,9 @@ struct LockFile: Sendable {
     private func failure(_ error: Int32) -> AuthError { .store(location, "cannot be locked by \(path)", errno: error) }
 
     private var foreign: AuthError {
-        .damagedStore(location, "cannot be locked: expected \(path) to be a regular file of this user").withDiscardHint
+        folder.ofAnotherUser
+            ?? .damagedStore(location, "cannot be locked: expected \(path) to be a regular file of this user")
+            .withDiscardHint
     }
 
     private var away: AuthError {

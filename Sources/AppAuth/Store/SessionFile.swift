@@ -137,9 +137,9 @@ struct SessionFile: Sendable {
         if descriptor < 0, errno == ENOENT { return nil }
         if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
         if descriptor < 0, errno == EACCES, let isOurs = Folder.isOurs(path), !isOurs {
-            throw refusal("belongs to another user")
+            throw foreign
         }
-        guard descriptor >= 0 else { throw failure("cannot be opened") }
+        guard descriptor >= 0 else { throw AuthError.unopened(path, location, "cannot be opened", errno: errno) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
@@ -147,7 +147,7 @@ struct SessionFile: Sendable {
         // Report a device as a failure, not as damaged, so that ``discard(_:)`` does not rename it.
         guard type != S_IFCHR, type != S_IFBLK else { throw failure("is a device", EINVAL) }
         guard type == S_IFREG else { throw refusal("is not a regular file") }
-        guard status.st_uid == geteuid() else { throw refusal("belongs to another user") }
+        guard status.st_uid == geteuid() else { throw foreign }
         guard status.st_size <= largestRecord else { throw refusal("is too large for a session") }
         let record = try decode(contents(of: descriptor))
         if synchronising, synchronise(descriptor) != 0 { throw failure("cannot be synchronised") }
@@ -239,6 +239,8 @@ struct SessionFile: Sendable {
     }
 
     private func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(location, what, errno: error) }
+
+    private var foreign: AuthError { folder.ofAnotherUser ?? refusal("belongs to another user") }
 
     private func refusal(_ what: String) -> AuthError { .damagedStore(location, what) }
 }

@@ -108,7 +108,8 @@ public struct FormParameters: Sendable, Hashable {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
-    private static func decode(_ piece: some Collection<UInt8>) -> String? {
+    /// Decodes a name or a value; nil if it is not encoded.
+    package static func decode(_ piece: some Collection<UInt8>) -> String? {
         var bytes: [UInt8] = []
         var rest = piece.makeIterator()
         while let byte = rest.next() {

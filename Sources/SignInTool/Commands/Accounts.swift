@@ -11,18 +11,25 @@ struct Accounts: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         var inUse: Profile?
-        // A variable with a wrong name hides no account.
+        var failure: AuthError?
+        // What is wrong about the choice hides no account.
         do { inUse = try Profile.chosen(nil, lineNamesSession: false) } catch let wrong as WrongUsage {
             console.note(wrong.message)
-        }
+        } catch let error as AuthError { failure = error }
         let stores = try StateFolder.storesWithProfiles()
         let entries = try await StateFolder.entries(stores.map { ($0.store.within(limit), $0.profile) })
         let accounts = stores.map { store, profile in
             let entry = entries.first { $0.store.location == store.location }
             return Self.account(profile, entry, store.shownLocation, isInUse: profile == inUse)
         }
-        try console.succeed(["accounts": .array(accounts.map(\.json))], text: Self.text(accounts))
-        return 0
+        let result: JSON.Object = ["accounts": .array(accounts.map(\.json))]
+        guard let failure else {
+            try console.succeed(.object(result), text: Self.text(accounts))
+            return 0
+        }
+        if !common.json { try console.print(Array((Self.text(accounts) + "\n").utf8)) }
+        console.fail(code: failure.code.rawValue, failure.message, with: result)
+        return 1
     }
 
     private static func account(

@@ -26,14 +26,14 @@ extension StateFolder {
         guard let keyring = store as? KeyringTokenStore, let name = SessionName(account: keyring.account) else {
             return
         }
-        do { try StateFolder().write(keyring.account + "\n", to: name.fileName + ".keyring") } catch {
+        do { try StateFolder().note(name).write(keyring.account + "\n") } catch {
             console.note("\((error as? AuthError)?.message ?? "\(error)"); later commands need --store keyring")
         }
     }
 
     /// Removes the note of a session that no longer exists.
     func removeNote(of store: KeyringTokenStore) throws {
-        if let name = SessionName(account: store.account) { try remove(name.fileName + ".keyring") }
+        if let name = SessionName(account: store.account) { try note(name).remove() }
     }
 
     /// Returns whether a note says that a session was stored there. A locked keyring then still has it.
@@ -69,10 +69,26 @@ extension StateFolder {
 
     /// Returns the keyring store if there is a note for it.
     func notedKeyring(_ name: SessionName) -> KeyringTokenStore? {
-        access("\(path)/\(name.fileName).keyring", F_OK) == 0 ? name.keyring : nil
+        StateFile.isThere(note(name).path) ? name.keyring : nil
     }
 
-    func keyring(notedIn file: String) -> KeyringTokenStore? {
-        (try? text(of: file)).flatMap { SessionName(account: $0) }?.keyring
+    /// Returns the keyring store that a note is for. Its name says it, unless that is a digest.
+    func keyring(notedIn file: String) throws -> KeyringTokenStore? {
+        let fileName = String(file.dropLast(".keyring".count))
+        if let name = SessionName(fileName: fileName) { return name.keyring }
+        let note = note(named: fileName)
+        guard let account = try note.read() else { return nil }
+        guard let name = SessionName(account: account) else { throw note.damaged }
+        return name.keyring
+    }
+
+    private func note(_ name: SessionName) -> StateFile { note(named: name.fileName) }
+
+    private func note(named name: String) -> StateFile {
+        let path = "\(path)/\(name).keyring"
+        return StateFile(
+            path: path,
+            remedy: "It says that a session is in the keyring. To do without it: "
+                + ["mv", path, path + ".damaged"].shellLine)
     }
 }

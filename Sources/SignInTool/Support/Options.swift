@@ -120,7 +120,12 @@ struct NewSessionOptions: ParsableArguments, Sendable {
 
 extension NewSessionOptions {
     private func sayIfAnotherIsInUse(_ record: AuthStateRecord, _ console: Console) {
-        guard let inUse = try? Profile.chosen(nil, lineNamesSession: false), inUse != profile else { return }
+        guard (try? StateFolder()) != nil else { return }
+        let found: Profile?
+        do { found = try Profile.chosen(nil, lineNamesSession: false) } catch let error as AuthError {
+            return console.note(error.message)
+        } catch { return }
+        guard let inUse = found, inUse != profile else { return }
         let words: [String]
         switch (profile, store) {
         case (_, .memory?): return

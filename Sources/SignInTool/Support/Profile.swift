@@ -1,6 +1,5 @@
 internal import AppAuth
 internal import ArgumentParser
-internal import Glibc
 internal import JOSE
 
 /// A user's name for a session, which may be at the same provider as another one.
@@ -42,21 +41,29 @@ struct Profile: Hashable, Sendable {
             guard let profile = Profile(argument: name) else { throw WrongUsage("\(variableInUse): \(rule)") }
             return profile
         }
-        return try (try? StateFolder())?.text(of: Self.fileInUse).flatMap { Profile(argument: $0) }
+        let file = try fileInUse
+        guard let name = try file.read() else { return nil }
+        guard let profile = Profile(argument: name) else { throw file.damaged }
+        return profile
     }
 
     /// Chooses the profile for commands whose command line names no session; nil for none.
     static func use(_ profile: Profile?) throws {
-        let folder = try StateFolder()
-        guard let profile else { return try folder.remove(fileInUse) }
-        try folder.write(profile.name + "\n", to: fileInUse)
+        guard let profile else { return try fileInUse.remove() }
+        try fileInUse.write(profile.name + "\n")
     }
 
     /// The environment variable that takes precedence over the choice of ``use(_:)``.
     static let variableInUse = "SIGN_IN_PROFILE"
 
     /// It has no extension, as the files of sessions and profiles have.
-    private static let fileInUse = "profile-in-use"
+    private static var fileInUse: StateFile {
+        get throws {
+            try StateFolder().file(
+                "profile-in-use",
+                remedy: "Choose a profile again with 'sign-in use NAME', or none: sign-in use --none")
+        }
+    }
 
     /// Checks that the user has signed in with this profile, even if the session is over.
     func checkIsKnown() throws {
@@ -74,19 +81,14 @@ struct Profile: Hashable, Sendable {
     }
 
     /// Whether there is a file of the session in the default folder.
-    var hasFile: Bool { get throws { access(try StateFolder().store(.profile(self)).path, F_OK) == 0 } }
+    var hasFile: Bool { get throws { StateFile.isThere(try StateFolder().store(.profile(self)).path) } }
 
     /// The words of the command line that signs in; nil for an unknown profile.
     var signIn: [String]? {
         get throws {
-            let folder = try StateFolder()
-            guard let text = try folder.text(of: file) else { return nil }
-            guard let words = Self.words(in: text) else {
-                throw AuthError(
-                    .store, .store,
-                    "\(folder.path)/\(file) is damaged. Sign in with --profile \(name), --issuer and --client-id once, or "
-                        + "remove it: sign-in logout --profile \(name) --forget", outcome: .notSent)
-            }
+            let file = try file
+            guard let text = try file.read() else { return nil }
+            guard let words = Self.words(in: text) else { throw file.damaged }
             return words
         }
     }
@@ -97,24 +99,31 @@ struct Profile: Hashable, Sendable {
         return (try? StoreChoice(store)).map { _ in words }
     }
 
-    /// Whether the file has no words. If it only cannot be read now, it is not damaged.
+    /// Whether the file cannot be used. If it only cannot be read now, it is not damaged.
     var isDamaged: Bool {
-        guard let text = try? StateFolder().text(of: file) else { return false }
-        return Self.words(in: text) == nil
+        do { _ = try signIn } catch { return (error as? AuthError)?.isTemporary != true }
+        return false
     }
 
-    private var file: String { name + ".profile" }
+    private var file: StateFile {
+        get throws {
+            try StateFolder().file(
+                name + ".profile",
+                remedy: "Sign in with --profile \(name), --issuer and --client-id once, or remove it: "
+                    + "sign-in logout --profile \(name) --forget")
+        }
+    }
 
     /// Stores the command line of a sign-in.
     func remember(_ words: [String]) throws {
-        try StateFolder().write(JSON.array(words.map(JSON.string)).serialized() + "\n", to: file)
+        try file.write(JSON.array(words.map(JSON.string)).serialized() + "\n")
     }
 
     /// Removes the command line of the sign-in.
     func forget() throws {
-        let folder = try StateFolder()
-        try folder.remove(file)
-        if try folder.text(of: Self.fileInUse) == name { try folder.remove(Self.fileInUse) }
+        try file.remove()
+        let inUse = try Self.fileInUse
+        if try inUse.read() == name { try inUse.remove() }
     }
 
     /// All known profiles, by name.

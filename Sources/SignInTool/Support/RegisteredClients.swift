@@ -44,9 +44,7 @@ struct RegisteredClients: Sendable {
     static func find(issuer: String, clientID: String?) throws -> Client? {
         if let clientID {
             guard let clients = RegisteredClients() else { return nil }
-            let path = try clients.path(Issuer(issuer), clientID)
-            guard FileManager.default.fileExists(atPath: path) else { return nil }
-            return try Self.client(path)
+            return try Self.client(clients.path(Issuer(issuer), clientID))
         }
         let found = try all(at: issuer)
         guard found.count > 1 else { return found.first }
@@ -69,7 +67,10 @@ struct RegisteredClients: Sendable {
     }
 
     private func all(at issuer: String) throws -> [Client] {
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return [] }
+        let names: [String]
+        do { names = try FolderNames.read(path) } catch  where error.number == ENOENT && !StateFile.isThere(path) {
+            return []
+        } catch { throw AuthError.unopened(path, path, "cannot be read", errno: error.number) }
         let issuer = try Issuer(issuer)
         return try names.sorted().filter { $0.hasSuffix(".json") && SessionName.mayBelong($0, to: issuer) }
             .compactMap { try Self.client("\(path)/\($0)") }

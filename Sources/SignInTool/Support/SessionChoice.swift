@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import Glibc
 
 extension SessionOptions {
     /// Returns the store that the options select, with timeouts that fit a command's time limit; nil if no session matches.
@@ -33,7 +32,7 @@ extension SessionOptions {
             if let provider, let clientID {
                 let file = folder.store(.client(provider, clientID))
                 guard let keyring = folder.notedKeyring(.client(provider, clientID)) else { return file }
-                guard access(file.path, F_OK) == 0 else { return keyring }
+                guard StateFile.isThere(file.path) else { return keyring }
                 stores = [file, keyring]
             } else {
                 stores = try folder.stores()
@@ -42,7 +41,8 @@ extension SessionOptions {
         // With only one store there is nothing to choose, so it is not read here.
         if issuer == nil, clientID == nil, stores.count < 2 { return stores.first }
         let entries = try await StateFolder.entries(stores.map { $0.within(limit) }).filter { entry in
-            guard let name = entry.name else { return issuer == nil && clientID == nil }
+            // A session that cannot be read may be this one.
+            guard let name = entry.name else { return true }
             return (issuer ?? name.issuer) == name.issuer && (clientID ?? name.clientID) == name.clientID
         }
         guard entries.count > 1 else { return entries.first?.store }

@@ -46,6 +46,13 @@ enum SessionName: Sendable {
         }
     }
 
+    /// Parses the name of a session's files, without an extension. Nil for a digest.
+    init?(fileName: String) {
+        let account = fileName.contains("+") ? FormParameters.decode(fileName.utf8) : "profile \(fileName)"
+        guard let name = account.flatMap(SessionName.init(account:)), name.fileName == fileName else { return nil }
+        self = name
+    }
+
     /// Whether a file with this name may have a session of a client of the issuer. Only a digest does not say it.
     static func mayBelong(_ fileName: String, to issuer: Issuer) -> Bool {
         !fileName.contains("+") || fileName.hasPrefix(FormParameters.encode("\(issuer.string) "))

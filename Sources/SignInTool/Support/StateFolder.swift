@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import FoundationEssentials
 internal import Glibc
 
 /// The default folder for sessions, with a file per issuer and client, and the notes of the sessions in the keyring:
@@ -18,9 +17,16 @@ struct StateFolder: Sendable {
         /// The issuer and client id of the session, if they are known.
         var name: (issuer: String, clientID: String)? {
             if case .success(let record) = record { return (record.client.provider.issuer.string, record.client.id) }
-            let account = (store as? KeyringTokenStore)?.account
-            guard case .client(let issuer, let id)? = account.flatMap(SessionName.init(account:)) else { return nil }
-            return (issuer.string, id)
+            switch StateFolder.name(of: store) {
+            case .client(let issuer, let id): return (issuer.string, id)
+            case .profile(let profile):
+                guard let line = (try? profile.signIn).map(SignInLine.init),
+                    let issuer = line.value(of: "--issuer").flatMap({ try? Issuer($0) }),
+                    let id = line.value(of: "--client-id")
+                else { return nil }
+                return (issuer.string, id)
+            case nil: return nil
+            }
         }
     }
 
@@ -32,6 +38,11 @@ struct StateFolder: Sendable {
         } else {
             throw AuthError(.store, .store, "the environment has neither HOME nor XDG_STATE_HOME: set one of them")
         }
+        // Sessions that are away are not missing.
+        guard access(path, F_OK) != 0, errno == ENOENT, StateFile.isThere(path) else { return }
+        throw AuthError(
+            .store, .store, "\(path) is a link to a folder that does not exist. Is the disk mounted?", outcome: .notSent
+        )
     }
 
     /// Returns the store of a session in a file.
@@ -39,56 +50,28 @@ struct StateFolder: Sendable {
 
     /// Returns the profile that a store is named after.
     static func profile(of store: any TokenStore) -> Profile? {
-        if let keyring = store as? KeyringTokenStore {
-            guard case .profile(let profile)? = SessionName(account: keyring.account) else { return nil }
-            return profile
-        }
+        guard case .profile(let profile)? = name(of: store) else { return nil }
+        return profile
+    }
+
+    /// Returns the name of the session that a store is for; nil for a file elsewhere, or one that is named after a digest.
+    private static func name(of store: any TokenStore) -> SessionName? {
+        if let keyring = store as? KeyringTokenStore { return SessionName(account: keyring.account) }
         guard let file = store as? FileTokenStore, let folder = try? StateFolder(),
             file.path.hasPrefix(folder.path + "/"),
-            let profile = Profile(argument: String(file.path.dropFirst(folder.path.count + 1).dropLast(".json".count)))
+            let name = SessionName(fileName: String(file.path.dropFirst(folder.path.count + 1).dropLast(".json".count)))
         else { return nil }
-        return folder.store(.profile(profile)).path == file.path ? profile : nil
+        return folder.store(name).path == file.path ? name : nil
     }
 
-    /// Returns the text of a small file without its last line break; nil if there is none.
-    func text(of file: String) throws -> String? {
-        do {
-            let bytes = try InputFile.read("\(path)/\(file)", atMost: 64 << 10)
-            return String(decoding: bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...], as: UTF8.self)
-        } catch .system(ENOENT) { return nil } catch {
-            throw AuthError(.store, .store, "\(path)/\(file): \(error.description)", outcome: .notSent)
-        }
-    }
-
-    /// Writes a small file that only the user can read, as a whole.
-    func write(_ text: String, to file: String) throws {
-        try? FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let (file, new) = ("\(path)/\(file)", "\(path)/\(file).\(getpid()).new")
-        do throws(SystemError) {
-            let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw SystemError(number: errno) }
-            defer { close(descriptor) }
-            try OutputFile.write(Array(text.utf8), to: descriptor)
-            guard rename(new, file) == 0 else { throw SystemError(number: errno) }
-        } catch {
-            unlink(new)
-            throw AuthError(.store, .store, "\(file) cannot be written: \(error.text)", outcome: .notSent)
-        }
-    }
-
-    /// Removes a small file. It is also a success if there is none.
-    func remove(_ file: String) throws {
-        guard unlink("\(path)/\(file)") != 0, errno != ENOENT else { return }
-        let error = SystemError(number: errno)
-        throw AuthError(.store, .store, "\(path)/\(file) cannot be removed: \(error.text)", outcome: .notSent)
-    }
+    /// Returns a small file of this folder.
+    func file(_ name: String, remedy: String) -> StateFile { StateFile(path: "\(path)/\(name)", remedy: remedy) }
 
     /// Returns all stores of this folder that may hold a session, by name.
     func stores() throws -> [any TokenStore] {
         try names().sorted().compactMap { name in
             if name.hasSuffix(".json") { return FileTokenStore(path: "\(path)/\(name)") }
-            return name.hasSuffix(".keyring") ? keyring(notedIn: name) : nil
+            return name.hasSuffix(".keyring") ? try keyring(notedIn: name) : nil
         }
     }
 
@@ -107,9 +90,8 @@ struct StateFolder: Sendable {
 
     /// The names of the files; none if there is no folder.
     func names() throws -> [String] {
-        guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
-        do { return try FolderNames.read(path) } catch {
-            throw AuthError(.store, .store, "\(path) cannot be read: \(error.text)", outcome: .notSent)
+        do { return try FolderNames.read(path) } catch  where error.number == ENOENT { return [] } catch {
+            throw AuthError.unopened(path, path, "cannot be read", errno: error.number)
         }
     }
 
@@ -140,6 +122,8 @@ struct StateFolder: Sendable {
             let record = try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) { [reader] in
                 try await reader.load()
             }
+            // A profile that cannot be read may have its session elsewhere.
+            if record == nil { _ = try profile?.signIn }
             return record.map { Entry(store: store, profile: profile, record: .success($0)) }
         } catch let error as AuthError { return Entry(store: store, profile: profile, record: .failure(error)) }
     }

@@ -267,6 +267,17 @@ struct ProfileTests {
         }
     }
 
+    @Test func `--forget of another profile keeps the one in use`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("use", "work")
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "home", "--forget").result()
+            #expect(fixture.stored == ["profile-in-use", "work.json", "work.profile"])
+            _ = try await fixture.login().result()
+            let accounts = try await fixture.run("accounts", "--json").result()["accounts"]?.array
+            #expect(accounts?.map { $0["in_use"] } == [true, false])
+        }
+    }
+
     @Test func `a profile that cannot be removed is reported`() async throws {
         try await withTwoProfiles { fixture in
             _ = try await fixture.run("use", "home")

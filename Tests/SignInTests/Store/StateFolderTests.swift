@@ -77,7 +77,9 @@ struct StateFolderTests {
             #expect(chmod(fixture.sessions, 0o300) == 0)
             for command in ["token", "status", "userinfo"] {
                 let outcome = try await fixture.startWithoutPrivileges([command, "--json"]).outcome()
-                #expect(try outcome.failure(1, "store") == "\(fixture.sessions) cannot be read: Permission denied")
+                let message = try outcome.failure(1, "store")
+                let remedy = "To restore its mode: chmod 700 \(fixture.sessions)"
+                #expect(message == "\(fixture.sessions) cannot be read: Permission denied. \(remedy)")
             }
             #expect(chmod(fixture.sessions, 0o700) == 0)
             _ = try await fixture.run("token", "--json").result()

@@ -1,0 +1,94 @@
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import TestFixtures
+import Testing
+
+@testable import AppAuth
+
+/// Root in the folder of another user, as with `sudo` and that user's home folder.
+@Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can make another user's folder"))
+struct AnothersFolderTests {
+    private static let nobody: uid_t = 65534
+
+    /// Runs the test with a folder that belongs to another user, or to root.
+    private func withFolder(of user: uid_t, _ body: (String) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "anothers-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(chown(path, user, user) == 0)
+        try await body(path)
+    }
+
+    private func names(in folder: String) -> [String]? {
+        try? FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    }
+
+    private func change(_ store: FileTokenStore) async throws {
+        let record = try StoreFolder.record()
+        try await store.update { $0 = record }
+    }
+
+    @Test(arguments: ["session.json", "missing/folder/session.json"])
+    func `nothing is created there, and the error says to do without sudo`(name: String) async throws {
+        try await withFolder(of: Self.nobody) { folder in
+            let store = FileTokenStore(path: "\(folder)/\(name)")
+            for attempt in [
+                { try await store.prepare() }, { try await self.change(store) }, { _ = try await store.refreshLock() },
+                { _ = try await store.discard() },
+            ] {
+                let error = await authError { try await attempt() }
+                #expect(error?.code == .store && error?.storeProblem == nil, "\(String(describing: error))")
+                let message = error?.message ?? ""
+                #expect(message.contains("is in a folder of another user, \(folder): run this"), "\(message)")
+                #expect(message.contains("without sudo"), "\(message)")
+            }
+            let loaded = try await store.load()
+            #expect(loaded == nil)
+            #expect(names(in: folder) == [])
+        }
+        try await withFolder(of: 0) { folder in try await change(FileTokenStore(path: "\(folder)/\(name)")) }
+    }
+
+    /// In a folder of root, the file of another user is set aside. In the user's own folder, it is healthy.
+    @Test func `the session of that user is not called damaged, and is not set aside`() async throws {
+        try await withFolder(of: 0) { folder in
+            let store = FileTokenStore(path: "\(folder)/session.json")
+            try await change(store)
+            for file in [store.path, store.path + ".lock"] { #expect(chown(file, Self.nobody, Self.nobody) == 0) }
+            let inRoots = await authError { _ = try await store.load() }
+            #expect(inRoots?.storeProblem == .damaged)
+            #expect(chown(folder, Self.nobody, Self.nobody) == 0)
+            for attempt in [{ _ = try await store.load() }, { _ = try await store.discard() }] {
+                let error = await authError { try await attempt() }
+                let message = error?.message ?? ""
+                #expect(error?.storeProblem == nil && message.contains("without sudo"), "\(message)")
+                #expect(!message.contains("discard()"), "\(message)")
+            }
+            #expect(
+                names(in: folder) == [
+                    "session.json", "session.json.lock",
+                ])
+        }
+    }
+
+    @Test func `the lock of a keyring's session is not created there`() async throws {
+        try await withFolder(of: Self.nobody) { folder in
+            let place = Folder(of: "\(folder)/a.lock", location: "keyring:a")
+            let lock = LockFile(path: "\(folder)/a.lock", location: "keyring:a", folder: place)
+            let error = await authError { _ = try await lock.refreshLock() }
+            let message = error?.message ?? ""
+            #expect(message.contains("without sudo"), "\(message)")
+            #expect(names(in: folder) == [])
+        }
+    }
+
+    @Test func `no desktop entry is written there`() async throws {
+        try await withFolder(of: Self.nobody) { folder in
+            let error = await authError { try DesktopFile(path: "\(folder)/applications/a.desktop").write("x") }
+            let message = error?.message ?? ""
+            #expect(error?.code == .unavailable && message.contains("without sudo"), "\(message)")
+            #expect(names(in: folder) == [])
+        }
+    }
+}
