@@ -53,6 +53,11 @@ struct Authenticator: Sendable {
         _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
     }
 
-    /// Forgets the tokens.
-    func clearAccessToken() async throws { try await session.use { _ = try await $0.signOut() } }
+    /// Forgets the tokens. Returns whether there were any.
+    @discardableResult
+    func clearAccessToken() async throws -> Bool {
+        let state = try await AuthState(restoring: store, environment: environment)
+        _ = try await state?.signOut()
+        return state != nil
+    }
 }

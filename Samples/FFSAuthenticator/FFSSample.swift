@@ -70,8 +70,8 @@ struct FFSSample: SampleCommand {
             try await authenticator.invalidateAccessToken()
             tell("Replaced the access token.")
         case .clear:
-            try await authenticator.clearAccessToken()
-            tell("Forgot the tokens.")
+            let hadTokens = try await authenticator.clearAccessToken()
+            tell(hadTokens ? "Forgot the tokens." : "There were no tokens.")
         }
     }
 

@@ -76,8 +76,9 @@ struct Shop {
 
     /// Deletes the token.
     func deleteToken() async throws {
-        try await session.use { _ = try await $0.signOut() }
-        tell("Deleted the token.")
+        let state = try await AuthState(restoring: store, environment: environment)
+        _ = try await state?.signOut()
+        tell(state == nil ? "There was no token." : "Deleted the token.")
     }
 
     /// Lists the products. A token that has expired is renewed before the call, and a token that Moltin rejects after

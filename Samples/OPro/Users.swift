@@ -28,7 +28,7 @@ struct Users {
         case .delete:
             _ = try await call(.delete, "/users/me.json")
             // The tokens were deleted with the user.
-            try await session.use { _ = try await $0.signOut() }
+            try await signOut()
             tell("Deleted the user.")
         case .refresh:
             _ = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
@@ -37,8 +37,7 @@ struct Users {
             // The server describes the token of the request.
             tell("Test: \(try await call(.get, "/oauth_tests/show_me_the_money.json")["message"]?.string ?? "?")")
         case .signOut:
-            try await session.use { _ = try await $0.signOut() }
-            tell("Signed out.")
+            tell(try await signOut() ? "Signed out." : "No user was signed in.")
         }
     }
 
@@ -56,6 +55,14 @@ struct Users {
     private func signInAsNewUser() async throws {
         let user = try json(
             await environment.transport.send(TransportRequest(.post, server + "/users/random.json")))
+    /// Returns whether a user was signed in.
+    @discardableResult
+    private func signOut() async throws -> Bool {
+        let state = try await AuthState(restoring: store, environment: environment)
+        _ = try await state?.signOut()
+        return state != nil
+    }
+
         guard let name = user["username"]?.string, let password = user["password"]?.string else {
             throw AuthError(.invalidResponse, .resource, "expected a username and a password from \(server)")
         }
