@@ -33,8 +33,7 @@ struct Authenticator: Sendable {
     func requestAccessToken(username: String, password: Secret) async throws {
         // Equals .password(username:password:) without its warning: RFC 9700 §2.4 forbids this grant to new apps.
         let grant = try TokenGrant(
-            GrantType(rawValue: "password"), scope: [.offlineAccess],
-            parameters: ["username": Secret(username), "password": password])
+            GrantType(rawValue: "password"), parameters: ["username": Secret(username), "password": password])
         _ = try await AuthState.present(grant, as: client, store: store, environment: environment)
     }
 

@@ -27,6 +27,8 @@ package final class FFSAuthenticator: VendorDouble {
             grantTypes: ["password", "refresh_token"], authentication: [.basic])
         var setup = LocalProvider.Configuration(clients: [client], users: [.alice])
         setup.accessTokenLifetime = configuration.tokenLifetime
+        // The password request has no scope, and its response has a refresh token.
+        setup.givesRefreshTokensUnasked = true
         (setup.keepsLog, setup.observer, setup.clock) = (options.keepsLog, options.observer, { clock.now })
         let provider = try await LocalProvider.start(setup, host: options.host, port: options.port)
         return FFSAuthenticator(provider, clock, configuration)
