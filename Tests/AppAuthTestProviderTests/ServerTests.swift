@@ -41,6 +41,19 @@ import Testing
         }
     }
 
+    /// RFC 9112 §5: optional white space around a value is not part of it.
+    @Test(arguments: [
+        "Host: 127.0.0.1:PORT \t\r\n", "Host:\t127.0.0.1:PORT\r\nAccept: \r\n",
+        "Host: 127.0.0.1:PORT\r\nAuthorization: Bearer \r\n", "Host: 127.0.0.1:PORT\r\nX-Empty: \t \r\n",
+    ])
+    func `white space around the value of a header field is ignored`(fields: String) async throws {
+        try await withLocalProvider { provider in
+            let head = fields.replacing("PORT", with: "\(provider.port)")
+            let response = try await raw("GET /jwks HTTP/1.1\r\n\(head)Connection: close \r\n\r\n", provider)
+            #expect(response.status == 200)
+        }
+    }
+
     @Test(arguments: [
         "GET /jwks HTTP/1.1\r\n\r\n", "GET /jwks HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "nonsense\r\n\r\n",
         "GET http://127.0.0.1/jwks HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",

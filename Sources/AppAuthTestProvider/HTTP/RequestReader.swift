@@ -53,14 +53,18 @@ struct RequestReader {
     private func request(_ head: HTTPRequestHead, _ body: [UInt8]) throws -> Request {
         var headers = HTTPFields()
         for (name, value) in head.headers {
+            // RFC 9112 §5: optional white space around the value is not part of it.
+            let value = String(value[...].trimmingSpaces)
             guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else {
                 throw Refusal(.badRequest, "A header field is malformed.")
             }
             headers.append(HTTPField(name: name, value: value))
         }
         // RFC 9112 §3.2: exactly one Host field.
-        let hosts = head.headers["host"]
-        guard hosts.count == 1, let host = hosts.first else { throw Refusal(.badRequest, "Expected one Host field.") }
+        let hosts = head.headers["host"].map { $0[...].trimmingSpaces }
+        guard hosts.count == 1, let host = hosts.first.map(String.init) else {
+            throw Refusal(.badRequest, "Expected one Host field.")
+        }
         guard let method = HTTPRequest.Method(head.method.rawValue) else {
             throw Refusal(.badRequest, "The method is malformed.")
         }

@@ -68,6 +68,15 @@ import Testing
     @Test(
         arguments: [["client_id": "other"], ["client_secret": "wrong"], ["client_secret": nil]] as [[String: String?]])
     func `a wrong client is refused in a sentence`(wrong: [String: String?]) async throws {
+    @Test(arguments: ["Bearer ", "Bearer", "Bearer \t ", "Bearer none", "Basic x", ""])
+    func `a missing or wrong token gets 400 with the sentence, whatever its form`(field: String) async throws {
+        try await withMoltin { moltin in
+            let response = try await Wire.send("GET", moltin.baseURL + "/v1/products", [("Authorization", field)])
+            #expect(response.status == 400)
+            #expect(response.json == ["status": false, "error": "Access token is not valid"])
+        }
+    }
+
         try await withMoltin { moltin in
             let change = try #require(wrong.first)
             let response = try await authenticate(moltin, [change.key: change.value])
