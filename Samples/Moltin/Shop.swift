@@ -21,7 +21,8 @@ struct Shop {
     /// Gets a token for an app that only reads. It sends only the client ID, and such a session cannot be renewed.
     func authenticateForReading() async throws {
         // Equals .moltinImplicit() without its warning: RFC 9700 §2.5 asks for clients that authenticate.
-        try await present(TokenGrant(GrantType(rawValue: "implicit")))
+        try await present(
+            TokenGrant(GrantType(rawValue: "implicit")), as: Client(id: client.id, provider: client.provider))
     }
 
     /// Gets an access token and a refresh token with the code of a user's consent.
@@ -33,8 +34,8 @@ struct Shop {
             TokenGrant(.authorizationCode, parameters: ["code": code, "redirect_uri": Secret(redirectURI)]))
     }
 
-    private func present(_ grant: TokenGrant) async throws {
-        let state = try await AuthState.present(grant, as: client, store: store, environment: environment)
+    private func present(_ grant: TokenGrant, as other: Client? = nil) async throws {
+        let state = try await AuthState.present(grant, as: other ?? client, store: store, environment: environment)
         let grant = await state.record.additionalParameters["identifier"]?.string ?? "an unnamed grant"
         tell("Authenticated by \(grant): \(try await describe(state.freshAccessToken()))")
     }

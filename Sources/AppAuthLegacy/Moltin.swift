@@ -22,10 +22,7 @@ extension Dialect {
     /// ```
     public static let moltin: Dialect = {
         var dialect = Dialect()
-        dialect.tokenRequest = { form, fields, client in
-            client.authenticate(inForm: &form, &fields)
-            if form.values("grant_type") == [GrantType.moltinImplicit.rawValue] { form.remove("client_secret") }
-        }
+        dialect.tokenRequest = { form, fields, client in client.authenticate(inForm: &form, &fields) }
         dialect.tokenResponse = { response in
             response.withLifetimeFromEnd.translatingError(
                 fallback: response.reportsFailure ? "Unknown Error" : nil, moltinError)
@@ -72,6 +69,9 @@ extension GrantType {
 
 extension TokenGrant {
     /// Moltin's `implicit` grant: a read-only token for any client that knows the client id, which is no secret.
+    ///
+    /// A ``Client`` with ``ClientAuthentication/none`` sends the id alone, as apps should. One with a secret sends both,
+    /// as Moltin's documentation lists them for every grant.
     ///
     /// It shares only its name with RFC 6749 §4.2. There is no refresh token, so the session cannot be renewed: after
     /// an hour it ends with ``AuthError/Code/noRefreshToken``, and the app starts a new one.

@@ -64,16 +64,23 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test func `implicit sends only the client id, and such a session is begun anew when its token ends`() async throws
-    {
+    @Test(arguments: [
+        (ClientAuthentication.none, "grant_type=implicit&client_id=moltin-demo"),
+        (
+            .clientSecretPost(Secret("moltin-demo-secret")),
+            "grant_type=implicit&client_id=moltin-demo&client_secret=moltin-demo-secret"
+        ),
+    ])
+    func `implicit sends the client id, and a secret if the client has one`(
+        authentication: ClientAuthentication, body: String
+    ) async throws {
         try await withMoltin { stage in
-            let state = try await session(stage, .readOnlyMoltin())
-            #expect(stage.body(0, at: .token) == "grant_type=implicit&client_id=moltin-demo")
+            let state = try await session(stage, .readOnlyMoltin(), client(stage, authentication))
+            #expect(stage.body(0, at: .token) == body)
             #expect(try await state.send(stage.request("/v1/products")).status == .ok)
+            // Such a session is begun anew when its token ends.
             stage.clock.advance(3600)
             #expect(await authError { try await state.freshAccessToken() }?.code == .noRefreshToken)
-            _ = try await session(stage, .readOnlyMoltin(), client(stage, .none))
-            #expect(stage.body(1, at: .token) == "grant_type=implicit&client_id=moltin-demo")
         }
     }
 
@@ -103,7 +110,7 @@ struct MoltinDialectTests {
                 ["grant_type": "client_credentials", "client_id": "nobody"],
                 ["grant_type": "refresh_token", "refresh_token": "x"],
                 ["grant_type": "authorization_code", "code": "x"],
-                ["grant_type": "implicit", "client_secret": "moltin-demo-secret"], ["grant_type": "password"], [:],
+                ["grant_type": "implicit", "client_secret": "wrong"], ["grant_type": "password"], [:],
             ]
             for index in requests.indices {
                 let form = ["client_id": "moltin-demo", "client_secret": "moltin-demo-secret"]

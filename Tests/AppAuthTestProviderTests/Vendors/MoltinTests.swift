@@ -54,20 +54,20 @@ import Testing
         }
     }
 
-    @Test func `implicit takes only the client id`() async throws {
+    @Test func `implicit takes the client id, alone or with the correct secret`() async throws {
         try await withMoltin { moltin in
-            let response = try await authenticate(moltin, ["grant_type": "implicit", "client_secret": nil])
-            #expect(response.json?["identifier"]?.string == "implicit")
-            #expect(try await products(moltin, token(response)).status == 200)
-            #expect(try await authenticate(moltin, ["grant_type": "implicit"]).status == 400)
+            for secret in [nil, "moltin-demo-secret"] {
+                let response = try await authenticate(moltin, ["grant_type": "implicit", "client_secret": secret])
+                #expect(response.json?["identifier"]?.string == "implicit")
+                #expect(try await products(moltin, token(response)).status == 200)
+            }
+            let wrong = try await authenticate(moltin, ["grant_type": "implicit", "client_secret": "wrong"])
+            #expect(wrong.status == 400)
             let other = ["client_id": "other", "grant_type": "implicit", "client_secret": nil] as Changes
             #expect(try await authenticate(moltin, other).status == 400)
         }
     }
 
-    @Test(
-        arguments: [["client_id": "other"], ["client_secret": "wrong"], ["client_secret": nil]] as [[String: String?]])
-    func `a wrong client is refused in a sentence`(wrong: [String: String?]) async throws {
     @Test(arguments: ["Bearer ", "Bearer", "Bearer \t ", "Bearer none", "Basic x", ""])
     func `a missing or wrong token gets 400 with the sentence, whatever its form`(field: String) async throws {
         try await withMoltin { moltin in
@@ -77,6 +77,9 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [["client_id": "other"], ["client_secret": "wrong"], ["client_secret": nil]] as [[String: String?]])
+    func `a wrong client is refused in a sentence`(wrong: [String: String?]) async throws {
         try await withMoltin { moltin in
             let change = try #require(wrong.first)
             let response = try await authenticate(moltin, [change.key: change.value])

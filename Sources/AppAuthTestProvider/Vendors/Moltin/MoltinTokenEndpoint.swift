@@ -19,11 +19,9 @@ struct MoltinTokenEndpoint: Sendable {
             try checkSecret(form)
             return try issue(grant, withRefreshToken: configuration.refreshesClientCredentials)
         case "implicit":
-            // Moltin's name for a read-only grant, which takes only the client's id.
-            try checkID(form)
-            guard form["client_secret"] == nil else {
-                throw MoltinFailure("Only the ID is expected here")
-            }
+            // Moltin's name for a read-only grant: with the client's id alone, as apps send it, or with the secret too,
+            // as the documentation lists it for every grant.
+            if form["client_secret"] == nil { try checkID(form) } else { try checkSecret(form) }
             return try issue(grant, withRefreshToken: false)
         case "refresh_token":
             try checkSecret(form)
