@@ -42,8 +42,7 @@ struct Shop {
 
     /// Authenticates with a client ID that Moltin does not know.
     func authenticateWrongly() async throws {
-        let unknown = Client(
-            id: "no-such-client", authentication: client.authentication, provider: client.provider)
+        let unknown = Client(id: "no-such-client", authentication: client.authentication, provider: client.provider)
         _ = try await AuthState.present(
             .clientCredentials(), as: unknown, store: MemoryTokenStore(), environment: environment)
         tell("Authenticated with a wrong client id.")
@@ -55,16 +54,18 @@ struct Shop {
         tell("Refreshed: \(describe(token))")
     }
 
-    /// Refreshes with the refresh token, as RFC 6749 §6 has it. Then shows what Moltin makes of the old access token in
-    /// its place.
+    /// Shows what Moltin makes of the refresh token (RFC 6749 §6), if there is one, and of the old access token.
     func refreshByToken() async throws {
-        guard try await session.use({ await $0.record.hasRefreshToken }) else {
-            throw AuthError(
-                .noRefreshToken, .refresh, "the session has no refresh token: begin one with the action code")
+        let record = try await session.use { await $0.record }
+        guard let old = record.storedAccessToken else {
+            throw AuthError(.signInRequired, .refresh, "the session has ended", outcome: .notSent)
         }
-        let old = try await session.use { try await $0.freshAccessToken() }
-        let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
-        tell("Refreshed with the refresh token: \(describe(token))")
+        if record.hasRefreshToken {
+            let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+            tell("Refreshed with the refresh token: \(describe(token))")
+        } else {
+            tell("The session has no refresh token: the action code begins one that has.")
+        }
         let grant = try TokenGrant(.refreshToken, parameters: ["refresh_token": old.value])
         do {
             _ = try await AuthState.present(
@@ -75,7 +76,7 @@ struct Shop {
         }
     }
 
-    /// Deletes the token.
+    /// Deletes the token, if there is one.
     func deleteToken() async throws {
         let state = try await AuthState(restoring: store, environment: environment)
         _ = try await state?.signOut()

@@ -107,8 +107,13 @@ struct MoltinSampleTests {
             try await CommandFixture.with { fixture in
                 let code = try fixture.write("code", double.makeCode())
                 let redirect = ["--code-file", code, "--redirect-uri", "http://127.0.0.1/callback"]
-                var outcome = try await moltin(["auth", "refresh-token"])
-                #expect(outcome.failure().contains("no refresh token"))
+                var outcome = try await moltin(["refresh-token"])
+                #expect(outcome.failure().contains("begin with the action auth"))
+                // The exercise: a session of client credentials has only its access token.
+                let exercise = try await moltin(["auth", "refresh-token"]).lines()
+                #expect(exercise.count == 3 && exercise[1].contains("no refresh token: the action code"), "\(exercise)")
+                #expect(exercise.last?.hasSuffix("in its place: This cannot be exchanged for a new token") == true)
+                #expect(double.log(.token).last?.form["refresh_token"] != nil)
                 _ = try await moltin(["code"] + redirect).lines()
                 double.advance(3600)
                 outcome = try await moltin(["refresh-token", "products"])
@@ -118,7 +123,9 @@ struct MoltinSampleTests {
                 #expect(lines.count == 5)
                 let grants = double.log(.token).map { $0.form["grant_type"] }
                 #expect(
-                    grants == ["client_credentials", "authorization_code", "refresh_token", "refresh_token"])
+                    grants == [
+                        "client_credentials", "refresh_token", "authorization_code", "refresh_token", "refresh_token",
+                    ])
                 outcome = try await moltin(["code"])
                 #expect(outcome.failure().contains("--code-file"))
             }
