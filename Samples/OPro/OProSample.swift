@@ -25,6 +25,8 @@ struct OProSample: SampleCommand {
         help: ArgumentHelp("A change for update: email, twitter or zip.", valueName: "name=value"))
     var changes = ["twitter=red_slippers", "zip=66605"].compactMap(Assignment.init(argument:))
     @Flag(help: "Send the changes as a form. The default is JSON.") var form = false
+    @Flag(help: "Let test refresh a bad token. The default sends the stored token as it is, or none.")
+    var refresh = false
     @OptionGroup var server: Server
     @Option(help: "The user who signs in at a real server.") var username: String?
     @Option(name: .customLong("password-file"), help: "A file with the password, readable only by you (chmod 600).")
@@ -53,7 +55,7 @@ struct OProSample: SampleCommand {
             let password =
                 try passwordFile.map(PrivateFile.secret) ?? location.demo["password"]?.string.map { Secret($0) }
             for action in actions {
-                try await users.perform(action, name, password, content)
+                try await users.perform(action, name, password, content, refreshesTest: refresh)
             }
         }
     }

@@ -106,10 +106,19 @@ struct OProSampleTests {
             _ = try await opro(["sign-in"]).lines()
             var outcome = try await opro(["refresh", "test"])
             #expect(outcome.lines().last == "Test: OAuth worked!")
+            // The stored token as it is: a refresh would hide what is wrong with it.
             double.killAccessTokens()
             outcome = try await opro(["test"])
+            #expect(outcome.lines() == ["Test: OAuth did not work :(  No OAuth user belongs to this token"])
+            #expect(double.count(.token) == 2)
+            outcome = try await opro(["test", "--refresh"])
             #expect(outcome.lines() == ["Test: OAuth worked!"])
             #expect(double.count(.token) == 3)
+            _ = try await opro(["sign-out"]).lines()
+            outcome = try await opro(["test"])
+            #expect(outcome.lines() == ["Test: OAuth did not work :(  No OAuth token was provided"])
+            outcome = try await opro(["test", "--refresh"])
+            #expect(outcome.failure().contains("not signed in"))
         }
     }
 
@@ -118,7 +127,7 @@ struct OProSampleTests {
             double.fault(.editDocument { $0["refresh_token"] = nil }, at: .token)
             _ = try await opro(["sign-in"]).lines()
             double.killAccessTokens()
-            var outcome = try await opro(["test"])
+            var outcome = try await opro(["test", "--refresh"])
             #expect(outcome.failure().contains("OAuth did not work :(  No OAuth user belongs to this token"))
             outcome = try await opro(["show"])
             #expect(outcome.failure().contains("401: No OAuth user belongs to this token"))
