@@ -53,7 +53,7 @@ let package = Package(
         // What RFC 9700 advises against, and old servers still need.
         .target(name: "AppAuthLegacy", dependencies: appAuth),
         // 7Pass: its configuration, its accounts API, and its sign-in through Facebook.
-        .target(name: "SevenPass", dependencies: appAuth + ["CShims"]),
+        .target(name: "SevenPass", dependencies: appAuth + ["CShims", logging]),
         // For the tests of apps: the checks of a token store; a provider on loopback with faults on request, which needs
         // libssl for TLS; and a browser that fills in forms by itself.
         .target(name: "AppAuthTestSupport", dependencies: appAuth),

@@ -43,6 +43,7 @@ struct App: Sendable {
         if let responses { return try await facebook.restoreOrSignIn(store: store, responses: responses) }
         facebook.redirect = try configuration.facebook?.redirect(appName: Self.name, arguments: ["--deliver"])
         return try await facebook.restoreOrSignIn(store: store)
+            if case .ignored(let reason) = step { tell("A URL was dropped: \(reason)") }
     }
 
     /// Signs in, and performs the actions.

@@ -20,7 +20,7 @@ package enum DemoUser {
         _ location: Server.Location, isReal: Bool, headless: Bool, choosing provider: String,
         _ body: @escaping @Sendable (Browser?, _ responses: AsyncStream<String>?) async throws -> Void
     ) async throws {
-        guard isReal || !headless && !hasNoDisplay && provider.isEmpty else {
+        guard isReal || !headless && !hasNoDisplay else {
             tell(
                 provider.isEmpty
                     ? "There is no display (or --headless). A scripted browser signs in."

@@ -9,7 +9,7 @@ internal import JOSE
 /// switch delivery.take(url) {   // a URL of the scheme fb<APP_ID>, from the desktop
 /// case .open(let url): try await browser.open(listener.oneTimeURL(redirectingTo: url))   // where the sign-in began
 /// case .refused(let error): show(error.message)      // the user may try again there
-/// case .ignored: break
+/// case .ignored(let reason): log(reason)
 /// }
 /// ```
 /// It does not know the state that 7Pass gave to Facebook. 7Pass checks that state, together with the browser's cookie.
@@ -21,8 +21,9 @@ public struct FacebookDelivery: Sendable {
         case open(String)
         /// Facebook or the user refused, or the response is malformed. The sign-in keeps waiting.
         case refused(AuthError)
-        /// The URL is no response of Facebook's to this app, or it was delivered before.
-        case ignored
+        /// The URL is no response of Facebook's to this app, or it was delivered before. The reason, in one line,
+        /// contains no code and no state.
+        case ignored(reason: String)
     }
 
     private let scheme: String
@@ -45,11 +46,18 @@ public struct FacebookDelivery: Sendable {
 
     /// Accepts a URL that the desktop delivered to the app.
     ///
+    /// The scheme is `fb<APP_ID>`, perhaps with Facebook's "URL scheme suffix", which tells apps with the same id apart.
     /// Code and state are in the query if the user signed in at Facebook's dialog in the browser, or in the fragment if
     /// Facebook's app responded. 7Pass receives only code and state, and which of the two ways it was.
     public mutating func take(_ url: String) -> Step {
-        guard let colon = url.firstIndex(of: ":"), url[..<colon].lowercased() == scheme, url.utf8.count <= 16 << 10
-        else { return .ignored }
+        let found = url.firstIndex(of: ":").map { url[..<$0].lowercased() }
+        // With another digit, it is the id of another app.
+        guard let found, found.hasPrefix(scheme), found.utf8.dropFirst(scheme.utf8.count).first?.isASCIIDigit != true
+        else {
+            return .ignored(
+                reason: "expected the scheme \(scheme), found \(found?.shortened(to: 64).onOneLine ?? "none")")
+        }
+        guard url.utf8.count <= 16 << 10 else { return .ignored(reason: "expected a URL of at most 16 KiB") }
         guard let (response, way) = Self.response(in: url), response.repeatedName == nil else {
             return .refused(
                 Self.refusal("expected each parameter once, in the query or in the fragment"))
@@ -64,7 +72,7 @@ public struct FacebookDelivery: Sendable {
             !state.isEmpty
         else { return .refused(Self.refusal("expected a code and a state, found only one or neither")) }
         // A code is valid once: a URL that comes twice would end in an error page.
-        guard delivered.insert(Secret(state)).inserted else { return .ignored }
+        guard delivered.insert(Secret(state)).inserted else { return .ignored(reason: "it was delivered before") }
         var parameters = FormParameters()
         parameters.append("code", code)
         parameters.append("state", state)
@@ -92,5 +100,16 @@ public struct FacebookDelivery: Sendable {
 
     private static func refusal(_ message: String) -> AuthError {
         AuthError(.invalidRedirect, .redirect, "invalid response from Facebook: \(message)")
+    }
+}
+
+extension FacebookDelivery.Step {
+    /// Why the URL does not lead on.
+    var reason: String {
+        switch self {
+        case .open: ""
+        case .refused(let error): error.message
+        case .ignored(let reason): reason
+        }
     }
 }

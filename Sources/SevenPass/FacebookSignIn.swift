@@ -1,4 +1,5 @@
 public import AppAuth
+internal import Logging
 
 /// A sign-in at 7Pass in which the user may choose Facebook. It uses Facebook's app if the desktop has it.
 ///
@@ -99,7 +100,7 @@ public struct FacebookSignIn: SignInFlow {
     /// Signs the user in, as ``SignIn/run(store:)`` does, with responses that the app receives.
     ///
     /// - Parameter responses: The URLs that the desktop delivers to the app from now on. URLs that are not Facebook's
-    ///   are ignored.
+    ///   are ignored. Each that does not lead on is logged with the reason.
     /// - Throws: As ``SignIn/run(store:)``.
     public func run(
         store: any TokenStore, responses: some AsyncSequence<String, Never> & Sendable
@@ -140,7 +141,10 @@ public struct FacebookSignIn: SignInFlow {
         for await url in responses {
             let step = deliver.take(url)
             observe(step)
-            guard case .open(let callback) = step else { continue }
+            guard case .open(let callback) = step else {
+                signIn.environment.logger.notice("a URL for Facebook's response was dropped: \(step.reason)")
+                continue
+            }
             // An error does not end the sign-in: the user may open the URL by hand, or begin again.
             do {
                 let url = opener.oneTimeURL(redirectingTo: callback)

@@ -39,13 +39,15 @@ public struct SevenPassConfiguration: Sendable, Hashable {
         public let appID: String
         /// The URL at which 7Pass accepts that response.
         public let externalCallback: String
+        /// Facebook's "URL scheme suffix" of this app; empty if it has none.
+        public var schemeSuffix = ""
 
         /// Creates the parameters. ``FacebookDelivery`` checks them.
         public init(appID: String, externalCallback: String) {
             (self.appID, self.externalCallback) = (appID, externalCallback)
         }
 
-        /// Creates the redirect that Facebook responds to: every URL of the scheme `fb<appID>`.
+        /// Creates the redirect that Facebook responds to: every URL of the scheme `fb<appID>`, with ``schemeSuffix``.
         ///
         /// - Parameters:
         ///   - appName: The app's name in the desktop entry.
@@ -59,7 +61,7 @@ public struct SevenPassConfiguration: Sendable, Hashable {
             installation: PrivateUseRedirect.Installation = .whileWaiting
         ) throws -> PrivateUseRedirect {
             try PrivateUseRedirect(
-                scheme: "fb" + appID, appName: appName, arguments: arguments, program: program,
+                scheme: "fb" + appID + schemeSuffix, appName: appName, arguments: arguments, program: program,
                 installation: installation)
         }
 

@@ -6,6 +6,7 @@ import JOSE
 import AppAuthTestProvider
 import ScriptedBrowser
 import SevenPass
+import TestFixtures
 import Testing
 
 /// The sign-in through Facebook, with its app and without.
@@ -23,15 +24,70 @@ import Testing
         var deliver = try FacebookDelivery(.qa)
         let callback = "https://interaction.qa.7pass.ctf.prosiebensat1.com/externals/callback"
         #expect(deliver.take("\(Self.scheme)://authorize" + response) == .open("\(callback)?\(query)"))
-        #expect(deliver.take("\(Self.scheme)://authorize" + response) == .ignored)
+        #expect(deliver.take("\(Self.scheme)://authorize" + response) == .ignored(reason: "it was delivered before"))
         let next = deliver.take("\(Self.scheme.uppercased())://authorize?code=b&state=another")
         #expect(next == .open("\(callback)?code=b&state=another&fbapp_type=web"))
     }
 
-    @Test(arguments: ["https://a.example/?code=a&state=s", "fb1://authorize?code=a&state=s", "fb", ""])
-    func `a URL of another scheme is passed over`(url: String) throws {
+    /// Facebook's "URL scheme suffix": several apps share an app id.
+    @Test(arguments: ["", "free", "Paid", "-x"])
+    func `a suffix of the scheme is accepted`(suffix: String) throws {
         var deliver = try FacebookDelivery(.qa)
-        #expect(deliver.take(url) == .ignored)
+        guard case .open = deliver.take("\(Self.scheme)\(suffix)://authorize?code=a&state=s") else {
+            Issue.record("expected a callback")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        ("https://a.example/?code=SECRET&state=s", "expected the scheme fb734789116545825, found https"),
+        ("fb1://authorize?code=SECRET&state=s", "expected the scheme fb734789116545825, found fb1"),
+        // More digits: the id of another app.
+        ("fb7347891165458259://authorize?code=SECRET&state=s", "found fb7347891165458259"),
+        ("fb", "expected the scheme fb734789116545825, found none"), ("", "found none"),
+        ("fb734789116545825://authorize?code=\(String(repeating: "x", count: 16 << 10))", "at most 16 KiB"),
+    ])
+    func `a URL that is not Facebook's is dropped, with the reason`(url: String, reason: String) throws {
+        var deliver = try FacebookDelivery(.qa)
+        guard case .ignored(let found) = deliver.take(url) else {
+            Issue.record("expected it to be ignored")
+            return
+        }
+        #expect(found.contains(reason) && !found.contains("SECRET"), "\(found)")
+    }
+
+    @Test func `a URL that is dropped is logged, with the reason and without the code`() async throws {
+        try await withSevenPass { fixture in
+            let recorder = LogCapture()
+            let (responses, response) = AsyncStream.makeStream(of: String.self)
+            for url in ["fb1://authorize?code=SECRET&state=s", "\(Self.scheme)://authorize?state=SECRET"] {
+                response.yield(url)
+            }
+            _ = try await fixture.withAlice { browser in
+                var environment = fixture.environment
+                environment.logger = recorder.logger
+                var facebook = try FacebookSignIn(fixture.configuration, appName: "Tests", environment: environment)
+                facebook.desktop = DesktopHandlers { _ in nil }
+                let (drops, drop) = AsyncStream.makeStream(of: Void.self)
+                facebook.observe = { _ in drop.yield() }
+                facebook.signIn.browser = Browser { url in
+                    // Only when both URLs were seen.
+                    for await _ in drops.prefix(2) {}
+                    try await browser.open(url)
+                }
+                return try await facebook.run(store: MemoryTokenStore(), responses: responses)
+            }
+            let text = recorder.lines.joined(separator: "\n")
+            #expect(text.contains("dropped") && text.contains("expected the scheme fb734789116545825, found fb1"))
+            #expect(text.contains("expected a code and a state") && !text.contains("SECRET"), "\(text)")
+        }
+    }
+
+    @Test func `a scheme with a suffix is that of the redirect, too`() throws {
+        var facebook = SevenPassConfiguration.Facebook.qa
+        facebook.schemeSuffix = "free"
+        #expect(
+            try facebook.redirect(appName: "Tests", arguments: []).redirectURI.hasPrefix("\(Self.scheme)free:"))
     }
 
     @Test(

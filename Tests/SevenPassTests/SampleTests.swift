@@ -242,6 +242,23 @@ import Testing
             try await withSampleHome { home in
                 if hasApp { try home.installFacebookApp() }
                 let start = try home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
+    @Test func `without prompt=consent there is no refresh token, and the error names prompt=consent`() async throws {
+        try await withSampleHome { home in
+            let outcome = try await home.run("sign-in", "refresh", "--param", "prompt=login")
+            outcome.fails(1, "prompt=consent")
+            #expect(!outcome.errors.contains("offline_access"), "\(outcome)")
+        }
+    }
+
+    @Test func `with a display, Facebook is offered in the user's browser`() async throws {
+        try await withSampleHome { home in
+            let outcome = try await home.startOnDesktop(["sign-in", "--facebook"]).outcome()
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
+            #expect(outcome.output.contains("Sign in as alice@example.com"), "\(outcome)")
+            #expect(!outcome.output.lowercased().contains("a scripted browser signs in"), "\(outcome)")
+        }
+    }
+
                 try await fixture.double.requests(1, at: .authorization)
                 start.process.terminate()
                 _ = await start.outcome()
@@ -270,6 +287,8 @@ extension SampleHome {
                 "XDG_RUNTIME_DIR": path + "/run", "XDG_DATA_DIRS": "/nowhere", "XDG_CONFIG_DIRS": "/nowhere",
                 "DISPLAY": ":nowhere",
             ], program: path + "/app")
+        let provider = URL(filePath: program).deletingLastPathComponent().path + "/local-provider"
+        try FileManager.default.createSymbolicLink(atPath: path + "/local-provider", withDestinationPath: provider)
     }
 
     /// Runs commands one after the other, until one fails, on a session bus with a keyring of its own.
