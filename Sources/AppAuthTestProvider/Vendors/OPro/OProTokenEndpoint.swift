@@ -18,8 +18,7 @@ struct OProTokenEndpoint: Sendable {
     func respond(to request: Request) throws -> Reply {
         guard request.method == .post else { return .notAllowed("POST") }
         do {
-            let userID = try userID(form(request))
-            let issued = try records.issue(to: userID)
+            let issued = try records.issue(grant(form(request)))
             var document: JSON.Object = [
                 "access_token": .string(issued.accessToken), "token_type": "bearer",
                 "refresh_token": .string(issued.refreshToken),
@@ -40,35 +39,33 @@ struct OProTokenEndpoint: Sendable {
         }
     }
 
-    private func userID(_ form: Parameters) throws -> Int {
+    private func grant(_ form: Parameters) throws -> OProRecords.GrantKey {
         guard form["grant_type"] == nil else {
             throw Failure(sentence: "There is no grant_type here, only a password, a code or a refresh_token")
         }
-        guard form["client_id"] == configuration.clientID,
-            constantTimeEqual(form["client_secret"] ?? "", configuration.clientSecret)
-        else {
-            let (id, secret) = (form["client_id"] ?? "", form["client_secret"] ?? "")
+        let (id, secret) = (form["client_id"] ?? "", form["client_secret"] ?? "")
+        guard records.hasClient(id, secret: secret) else {
             throw Failure(sentence: "There is no application with client_id=\(id) and client_secret=\(secret)")
         }
         guard ["password", "code", "refresh_token"].filter({ form[$0] != nil }).count == 1 else {
             throw Failure(sentence: "Expected one of a password, a code and a refresh_token")
         }
         if let code = form["code"] {
-            guard let user = records.user(withCode: code) else {
+            guard let grant = records.grant(of: id, withCode: code) else {
                 throw Failure(sentence: "No user of this application has been granted code=\(code)")
             }
-            return user
+            return grant
         }
         if let token = form["refresh_token"] {
-            guard let user = records.user(withRefreshToken: token) else {
+            guard let grant = records.grant(of: id, withRefreshToken: token) else {
                 throw Failure(sentence: "No user of this application has refresh_token=\(token)")
             }
-            return user
+            return grant
         }
         guard (form["username"] == nil) != (form["email"] == nil),
             let name = form["username"] ?? form["email"],
             let user = records.user(named: name, isEmail: form["email"] != nil, password: form["password"] ?? "")
         else { throw Failure(sentence: "Could not find a user that belongs to this name and password") }
-        return user.id
+        return .init(userID: user.id, clientID: id)
     }
 }
