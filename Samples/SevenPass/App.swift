@@ -17,9 +17,13 @@ struct App: Sendable {
     private static let name = "7Pass sample"
     private static let pages = CompletionPages(appName: name, inTerminal: true)
 
-    /// The redirect to a scheme of the app's own, for sign-in and sign-out.
+    /// The redirect to a scheme of the app's own, for sign-in and sign-out. The scripted browser delivers it by itself.
     private func privateUse() throws -> PrivateUseRedirect? {
-        try redirectURI.map { try PrivateUseRedirect($0, appName: Self.name, arguments: ["--deliver"]) }
+        let isScripted = browser != nil && responses != nil
+        return try redirectURI.map {
+            try PrivateUseRedirect(
+                $0, appName: Self.name, arguments: ["--deliver"], installation: isScripted ? .byPackage : .whileWaiting)
+        }
     }
 
     /// Signs in, or restores the stored session.
@@ -39,11 +43,11 @@ struct App: Sendable {
                 tell("Facebook has responded. 7Pass continues\(browser == nil ? ": open \(url)" : ".")")
             }
             if case .refused(let error) = step { tell(error.message) }
+            if case .ignored(let reason) = step { tell("A URL was dropped: \(reason)") }
         }
         if let responses { return try await facebook.restoreOrSignIn(store: store, responses: responses) }
         facebook.redirect = try configuration.facebook?.redirect(appName: Self.name, arguments: ["--deliver"])
         return try await facebook.restoreOrSignIn(store: store)
-            if case .ignored(let reason) = step { tell("A URL was dropped: \(reason)") }
     }
 
     /// Signs in, and performs the actions.

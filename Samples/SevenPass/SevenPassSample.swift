@@ -14,7 +14,8 @@ struct SevenPassSample: SampleCommand, Sendable {
         commandName: "seven-pass", abstract: "Signs in at 7Pass, and manages the account.",
         discussion: """
             Performs the actions in order. By default, it starts a simulated 7Pass server on this machine, and stops \
-            it at the end. With --server, it uses the server of that issuer, and keeps the session for the next run.
+            it at the end. It registers --client-id and --redirect-uri there. With --server, it uses the server of that \
+            issuer, and keeps the session for the next run.
             """)
 
     @Argument(help: "The actions.") var actions = Action.allCases
@@ -42,15 +43,15 @@ struct SevenPassSample: SampleCommand, Sendable {
 
     func validate() throws {
         guard logoutTimeout > 0 else { throw ValidationError("expected --logout-timeout with 1 second or more") }
-        if !server.isReal, [apiBase, redirectURI, externalCallback].contains(where: { $0 != nil }) {
-            throw ValidationError("expected --server with --api-base, --redirect-uri and --external-callback")
+        if !server.isReal, [apiBase, externalCallback].contains(where: { $0 != nil }) {
+            throw ValidationError("expected --server with --api-base and --external-callback")
         }
     }
 
     func run() async throws {
         // The desktop has started this process for a redirect that another process awaits.
         if let deliver { return try PrivateUseRedirect.deliver(deliver) }
-        try await server.visit("seven-pass") { location in
+        try await server.visit("seven-pass", registering: redirectURI.map { [$0] } ?? []) { location in
             if actions == [.logout], try await location.store.load() == nil { return tell("No user is signed in.") }
             func demo(_ name: String) -> String? { location.demo[name]?.string }
             var configuration = try SevenPassConfiguration(

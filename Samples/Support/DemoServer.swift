@@ -9,13 +9,15 @@ package final class DemoServer {
 
     /// Starts the process.
     ///
-    /// - Parameter vendor: The vendor, for example `moltin`.
+    /// - Parameters:
+    ///   - vendor: The vendor, for example `moltin`.
+    ///   - arguments: Further arguments of the program.
     /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the program is missing.
-    package init(double vendor: String) throws {
+    package init(double vendor: String, _ arguments: [String] = []) throws {
         let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             .appending(path: "local-provider")
         process.executableURL = program
-        process.arguments = ["--exit-with-stdin", "--double", vendor]
+        process.arguments = ["--exit-with-stdin", "--double", vendor] + arguments
         (process.standardInput, process.standardOutput) = (input, output)
         do { try process.run() } catch {
             throw AuthError(

@@ -44,13 +44,33 @@ package enum DemoUser {
         var entries = ["provider": provider]
         for name in ["username", "password"] { entries[name] = location.demo[name]?.string }
         let facebook = location.demo["facebook_url"]?.string ?? ""
+        let ofFacebook = "fb" + (location.demo["facebook_app_id"]?.string ?? "")
         let (urls, bring) = AsyncStream.makeStream(of: String.self)
-        return try await withScriptedBrowser(entries: entries) { url, open in
-            // The double simulates that app.
-            let isForFacebook = url.hasPrefix("fbauth2:")
-            if isForFacebook { open(facebook + "/facebook/app" + url.drop { $0 != "?" }) } else { bring.yield(url) }
-        } _: { browser in
-            try await body(browser, urls)
+        return try await withRuntimeFolder {
+            try await withScriptedBrowser(entries: entries) { url, open in
+                switch url {
+                // The double simulates that app.
+                case _ where url.hasPrefix("fbauth2:"): open(facebook + "/facebook/app" + url.drop { $0 != "?" })
+                case _ where url.hasPrefix(ofFacebook): bring.yield(url)
+                default: do { try PrivateUseRedirect.deliver(url) } catch { tell("\(error)") }
+                }
+            } _: { browser in
+                try await body(browser, urls)
+            }
         }
+    }
+
+    /// Makes a folder for the redirects to private-use schemes, if no login has made one: in a container, for example.
+    private static func withRuntimeFolder<Value>(_ body: () async throws -> Value) async throws -> Value {
+        guard ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"] ?? "" == "" else { return try await body() }
+        let folder = FileManager.default.temporaryDirectory.appending(component: "run-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        setenv("XDG_RUNTIME_DIR", folder.path, 1)
+        defer {
+            unsetenv("XDG_RUNTIME_DIR")
+            try? FileManager.default.removeItem(at: folder)
+        }
+        return try await body()
     }
 }

@@ -24,12 +24,12 @@ package struct Server: ParsableArguments, Sendable {
     package var isReal: Bool { server != nil }
 
     package func validate() throws {
-        guard isReal == (clientID != nil), isReal || secretFile == nil else {
-            throw ValidationError(
-                "expected --server and --client-id together, and --client-secret-file only with them")
-        }
+        guard !isReal || clientID != nil, isReal || secretFile == nil else { throw Self.incomplete }
         if demo, isReal { throw ValidationError("expected --demo or --server, found both") }
     }
+
+    private static let incomplete = ValidationError(
+        "expected --server and --client-id together, and --client-secret-file only with them")
 
     /// The server that the sample uses.
     package struct Location: Sendable {
@@ -54,8 +54,11 @@ package struct Server: ParsableArguments, Sendable {
     /// - Parameters:
     ///   - sample: The name of the sample, which is also the name of the double.
     ///   - ownStore: Where the sample keeps the tokens of a real server without `--store`; nil for a file.
+    ///   - redirectURIs: The redirect URIs to register at the double, and with them `--client-id`; nil if the double
+    ///     registers none.
     package func visit(
-        _ sample: String, keeping ownStore: StoreChoice? = nil, _ work: (Location) async throws -> Void
+        _ sample: String, keeping ownStore: StoreChoice? = nil, registering redirectURIs: [String]? = nil,
+        _ work: (Location) async throws -> Void
     ) async throws {
         if let server, let clientID {
             let store: any TokenStore =
@@ -66,7 +69,10 @@ package struct Server: ParsableArguments, Sendable {
                     url: server, clientID: clientID, secret: try secretFile.map(PrivateFile.secret), store: store,
                     demo: .null))
         }
-        let double = try DemoServer(double: sample)
+        guard clientID == nil || redirectURIs != nil else { throw Self.incomplete }
+        let registrations =
+            (clientID.map { ["--client", $0] } ?? []) + (redirectURIs ?? []).flatMap { ["--redirect-uri", $0] }
+        let double = try DemoServer(double: sample, registrations)
         defer { double.end() }
         let demo = try double.demo()
         let (url, clientID) = (demo["base_url"]?.string ?? "", demo["client_id"]?.string ?? "")

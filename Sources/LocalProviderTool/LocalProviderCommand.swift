@@ -16,7 +16,8 @@ struct LocalProviderCommand: AsyncParsableCommand {
             A client that signs sends its keys when it registers (RFC 7591).
 
             With --double, the program simulates a vendor's server instead. It prints one line of JSON with \
-            base_url and the clients, users and passwords.
+            base_url and the clients, users and passwords. --user replaces the users of seven-pass, ffs and opro. \
+            --client adds a client to seven-pass, which --redirect-uri limits to these URIs, and to opro.
 
             \(FaultArgument.help)
             """)
@@ -101,18 +102,24 @@ struct LocalProviderCommand: AsyncParsableCommand {
         guard (certificate == nil) == (key == nil) else {
             throw ValidationError("expected --certificate and --key together, found one of them")
         }
-        guard vendor != nil else { return }
-        let ofTheProvider = [
+        if let wrong = redirectURI.first(where: { !RedirectURI.exact($0).matches($0) }) {
+            throw ValidationError("expected an absolute redirect URI without a fragment, found '\(wrong)'")
+        }
+        guard let vendor else { return }
+        let given = [
             "--certificate": certificate != nil, "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation,
-            "--user": !user.isEmpty,
+            "--user": !user.isEmpty, "--redirect-uri": !redirectURI.isEmpty,
             "--picture": picture != nil, "--client": !client.isEmpty, "--require-par": requirePAR,
             "--require-dpop": requireDPoP, "--dpop-nonce": dpopNonce,
             "--authorization-details-type": !authorizationDetailsType.isEmpty, "--step-up": stepUp != nil,
             "--fault": !fault.isEmpty,
         ]
-        let wrong = ofTheProvider.filter(\.value).keys.sorted()
+        let wrong = Set(given.filter(\.value).keys).subtracting(vendor.registrationOptions).sorted()
         guard wrong.isEmpty else {
-            throw ValidationError("expected no \(wrong.joined(separator: " and no ")) with --double")
+            throw ValidationError("expected no \(wrong.joined(separator: " and no ")) with --double \(vendor.rawValue)")
+        }
+        if vendor == .opro, let client = client.first(where: { $0.client.secret == nil })?.client {
+            throw ValidationError("expected --client \(client.id):SECRET, since oPRO has no clients without a secret")
         }
     }
 
@@ -120,7 +127,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
         // Before the first line is printed: its reader may send a signal at once.
         let end = EndOfService(withStandardInput: exitWithStdin)
         if let vendor {
-            let double = try await vendor.start(doubleOptions, accessTokenLifetime: accessTokenLifetime)
+            let double = try await vendor.start(
+                doubleOptions, accessTokenLifetime: accessTokenLifetime,
+                .init(clients: client.map(\.client), redirectURIs: redirectURI, users: user.map(\.user)))
             Output.line(double.announcement)
             await end.wait()
             return await double.stop()

@@ -9,18 +9,40 @@ enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
     case opro
     case sbanken
 
+    /// The clients and users of the command line.
+    struct Registrations {
+        let clients: [RegisteredClient]
+        let redirectURIs: [String]
+        let users: [User]
+    }
+
+    /// Which of the options for registrations have an effect with this double.
+    var registrationOptions: Set<String> {
+        switch self {
+        case .sevenPass: ["--client", "--redirect-uri", "--user"]
+        case .ffs: ["--user"]
+        case .opro: ["--client", "--user"]
+        case .moltin, .sbanken: []
+        }
+    }
+
     /// - Parameter accessTokenLifetime: The lifetime in seconds; nil for the vendor's own.
-    func start(_ options: DoubleOptions, accessTokenLifetime: Int?) async throws -> any VendorDouble {
+    func start(
+        _ options: DoubleOptions, accessTokenLifetime: Int?, _ registrations: Registrations
+    ) async throws -> any VendorDouble {
         switch self {
         case .sevenPass:
             var configuration = SevenPass.Configuration()
             configuration.options = options
             configuration.accessTokenLifetime = accessTokenLifetime ?? configuration.accessTokenLifetime
+            configuration.register(registrations.clients, redirectURIs: registrations.redirectURIs)
+            configuration.register(registrations.users)
             return try await SevenPass.start(configuration)
         case .ffs:
             var configuration = FFSAuthenticator.Configuration()
             configuration.options = options
             configuration.tokenLifetime = accessTokenLifetime ?? configuration.tokenLifetime
+            if !registrations.users.isEmpty { configuration.users = registrations.users }
             return try await FFSAuthenticator.start(configuration)
         case .moltin:
             var configuration = Moltin.Configuration()
@@ -31,6 +53,10 @@ enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
             var configuration = OPro.Configuration()
             configuration.options = options
             configuration.tokenLifetime = accessTokenLifetime ?? configuration.tokenLifetime
+            configuration.register(registrations.users)
+            for client in registrations.clients.reversed() {
+                configuration.clients.insert((client.id, client.secret ?? ""), at: 0)
+            }
             return try await OPro.start(configuration)
         case .sbanken:
             var configuration = Sbanken.Configuration()

@@ -10,7 +10,13 @@ import Testing
 
 /// The built program `seven-pass`, as a user runs it.
 @Suite(.timeLimit(.minutes(2))) struct SampleTests {
-    @Test(arguments: [[], ["--demo", "--headless"], ["--facebook"], ["--facebook", "--param", "fbapp_pres=1"]])
+    @Test(arguments: [
+        [], ["--demo", "--headless"], ["--facebook"], ["--facebook", "--param", "fbapp_pres=1"],
+        ["--redirect-uri", "oauthtest://oauth-callback"],
+        ["--client-id", "56a0982fcd8fb606d000b233", "--redirect-uri", "oauthtest://oauth-callback"],
+        ["--client-id", "56a0982fcd8fb606d000b233"],
+        ["--redirect-uri", "de.7pass.example:/cb/authz", "--facebook", "--headless"],
+    ])
     func `the tour goes through at the double, which ends with it`(options: [String]) async throws {
         try await withSampleHome { home in
             let outcome = try await home.start(options).outcome()
@@ -171,13 +177,13 @@ import Testing
 
     @Test(
         arguments: [
-            (["--client-id", "app"], "--server and --client-id together"),
             (["--server", "https://op.example"], "--server and --client-id together"),
             (["--client-secret-file", "x"], "only with them"), (["--logout-timeout", "0"], "1 second or more"),
             (["--store", "memory"], "keyring or file:PATH"),
             (["--demo", "--server", "https://op.example", "--client-id", "app"], "found both"),
             (["--api-base", "https://a.example"], "expected --server"),
-            (["--redirect-uri", "a.b:/c"], "expected --server"), (["me", "--param", "novalue"], "<name=value>"),
+            (["--external-callback", "https://a.example"], "expected --server"),
+            (["me", "--param", "novalue"], "<name=value>"),
             (["me", "--param", "=x"], "<name=value>"), (["sing-in"], "'sing-in' is invalid"),
             (["sing-in"], "sign-in, claims, me"), (["--no-such-option"], "Unknown option '--no-such-option'"),
             (["optins", "--type"], "Missing value for '--type"),
@@ -236,12 +242,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [false, true])
-    func `fbapp_pres reports the desktop's handler of fbauth2`(hasApp: Bool) async throws {
-        try await withSevenPass { fixture in
-            try await withSampleHome { home in
-                if hasApp { try home.installFacebookApp() }
-                let start = try home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
     @Test func `without prompt=consent there is no refresh token, and the error names prompt=consent`() async throws {
         try await withSampleHome { home in
             let outcome = try await home.run("sign-in", "refresh", "--param", "prompt=login")
@@ -259,6 +259,12 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `fbapp_pres reports the desktop's handler of fbauth2`(hasApp: Bool) async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                if hasApp { try home.installFacebookApp() }
+                let start = try home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
                 try await fixture.double.requests(1, at: .authorization)
                 start.process.terminate()
                 _ = await start.outcome()
@@ -281,14 +287,14 @@ extension SampleHome {
         try FileManager.default.createDirectory(
             atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         try FileManager.default.copyItem(atPath: program, toPath: path + "/app")
+        let provider = URL(filePath: program).deletingLastPathComponent().path + "/local-provider"
+        try FileManager.default.createSymbolicLink(atPath: path + "/local-provider", withDestinationPath: provider)
         return try start(
             arguments,
             [
                 "XDG_RUNTIME_DIR": path + "/run", "XDG_DATA_DIRS": "/nowhere", "XDG_CONFIG_DIRS": "/nowhere",
                 "DISPLAY": ":nowhere",
             ], program: path + "/app")
-        let provider = URL(filePath: program).deletingLastPathComponent().path + "/local-provider"
-        try FileManager.default.createSymbolicLink(atPath: path + "/local-provider", withDestinationPath: provider)
     }
 
     /// Runs commands one after the other, until one fails, on a session bus with a keyring of its own.

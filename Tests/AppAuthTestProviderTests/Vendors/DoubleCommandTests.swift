@@ -77,13 +77,113 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--double", "unknown"], ["--double", "moltin", "--user", "bob:x"], ["--double", "opro", "--client", "x"],
+        ["--double", "unknown"], ["--double", "moltin", "--user", "bob:x"], ["--double", "sbanken", "--user", "bob:x"],
         ["--double", "sbanken", "--no-rotation"], ["--double", "seven-pass", "--issuer-path", "/t"],
+        ["--double", "seven-pass", "--redirect-uri", "nonsense"], ["--double", "seven-pass", "--picture", "x"],
+        ["--double", "ffs", "--client", "x"], ["--double", "moltin", "--client", "x:y"],
+        ["--double", "sbanken", "--client", "x:y"], ["--double", "ffs", "--redirect-uri", "a:/b"],
+        ["--double", "moltin", "--redirect-uri", "a:/b"], ["--double", "opro", "--redirect-uri", "a:/b"],
+        ["--double", "sbanken", "--redirect-uri", "a:/b"],
+        // oPRO has only confidential clients.
+        ["--double", "opro", "--client", "x"],
     ])
-    func `an option of the provider only is wrong usage`(arguments: [String]) throws {
+    func `an option that has no effect with a double is wrong usage`(arguments: [String]) throws {
         let child = try CommandTests.Child(arguments)
         #expect(child.end() == 2)
         #expect(child.rest(child.output).isEmpty)
         #expect(!child.rest(child.errors).isEmpty)
+    }
+
+    private func withChild(
+        _ arguments: [String], _ body: (_ demo: JSON, _ baseURL: String) async throws -> Void
+    ) async throws {
+        let child = try CommandTests.Child(arguments + ["--exit-with-stdin"])
+        let demo = try JSON(parsing: Array(child.firstLine().utf8))
+        try await body(demo, try #require(demo["base_url"]?.string))
+        try child.input.fileHandleForWriting.close()
+        #expect(child.end() == 0)
+    }
+
+    private func expect(
+        _ status: Int, _ baseURL: String, _ client: String, _ redirect: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let query = form([
+            "client_id": client, "redirect_uri": redirect, "response_type": "code", "scope": "openid", "state": "s",
+            "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256",
+        ]).map { "\($0.name)=\($0.value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")" }
+        let response = try await Wire.send("GET", baseURL + "/authorize?" + query.joined(separator: "&"))
+        #expect(response.status == status, sourceLocation: sourceLocation)
+    }
+
+    @Test func `seven-pass registers the developer's own client, with its redirect URIs`() async throws {
+        let own = [
+            "--client", "56a0982fcd8fb606d000b233", "--redirect-uri", "oauthtest://oauth-callback", "--redirect-uri",
+            "com.example.own:/cb",
+        ]
+        try await withChild(["--double", "seven-pass"] + own) { demo, baseURL in
+            #expect(demo["client_id"] == "56a0982fcd8fb606d000b233" && demo["clients"]?.array?.count == 4)
+            for uri in ["oauthtest://oauth-callback", "com.example.own:/cb"] {
+                try await expect(303, baseURL, "56a0982fcd8fb606d000b233", uri)
+            }
+            try await expect(400, baseURL, "56a0982fcd8fb606d000b233", "de.7pass.example:/cb/authz")
+            try await expect(400, baseURL, "seven-pass-app", "com.example.own:/cb")
+        }
+    }
+
+    @Test func `a redirect URI without a client is one of seven-pass's own clients`() async throws {
+        try await withChild(["--double", "seven-pass", "--redirect-uri", "com.example.own:/cb"]) { demo, baseURL in
+            #expect(demo["client_id"] == "seven-pass-app")
+            for uri in ["com.example.own:/cb", "oauthtest://oauth-callback"] {
+                try await expect(303, baseURL, "seven-pass-app", uri)
+            }
+        }
+    }
+
+    @Test func `seven-pass gives the older grants to a client with a secret and to a user of --user`() async throws {
+        let own = ["--client", "own:s:3", "--user", "bob@example.com:builder"]
+        try await withChild(["--double", "seven-pass"] + own) { demo, baseURL in
+            #expect(demo["username"] == "bob@example.com" && demo["password"] == "builder")
+            for (password, status) in [("builder", 200), ("looking-glass", 400)] {
+                let response = try await Wire.post(
+                    baseURL + "/token",
+                    form([
+                        "grant_type": "password", "login": "bob@example.com", "password": password,
+                        "client_id": "own", "client_secret": "s:3", "scope": "openid",
+                    ]))
+                #expect(response.status == status, "\(response)")
+            }
+        }
+    }
+
+    @Test(arguments: [("builder", 200), ("looking-glass", 400)])
+    func `ffs accepts a user of --user`(password: String, status: Int) async throws {
+        try await withChild(["--double", "ffs", "--user", "bob:builder"]) { demo, baseURL in
+            #expect(demo["username"] == "bob" && demo["password"] == "builder")
+            let pair = Data("ffs-demo:ffs-demo+secret%3A+%2F%2B%3D+and+thirty-two".utf8).base64EncodedString()
+            let response = try await Wire.post(
+                baseURL + "/token",
+                form(["grant_type": "password", "username": "bob", "password": password]),
+                [("Authorization", "Basic " + pair)])
+            #expect(response.status == status)
+        }
+    }
+
+    @Test func `opro accepts a user of --user and a client of --client`() async throws {
+        let own = ["--client", "own:s:3", "--user", "bob:builder", "--user", "eve@example.org:x"]
+        try await withChild(["--double", "opro"] + own) { demo, baseURL in
+            #expect(demo["client_id"] == "own" && demo["client_secret"] == "s:3")
+            #expect(demo["username"] == "bob" && demo["email"] == "bob@example.com" && demo["password"] == "builder")
+            for (name, value, password, secret, status) in [
+                ("username", "bob", "builder", "s:3", 200), ("email", "eve@example.org", "x", "s:3", 200),
+                ("username", "bob", "builder", "wrong", 401), ("username", "bob", "wrong", "s:3", 401),
+                ("username", "ruby", "red-slippers", "s:3", 401),
+            ] {
+                let fields = [(name, value), ("password", password), ("client_id", "own"), ("client_secret", secret)]
+                let response = try await Wire.post(
+                    baseURL + "/oauth/token.json", fields.map { (name: $0.0, value: $0.1) })
+                #expect(response.status == status, "\(value) \(response)")
+            }
+        }
     }
 }

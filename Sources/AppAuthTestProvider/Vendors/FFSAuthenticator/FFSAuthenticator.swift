@@ -8,6 +8,8 @@ package final class FFSAuthenticator: VendorDouble {
         package var clientID = "ffs-demo"
         /// Contains characters that the form encoding of RFC 6749 §2.3.1 changes.
         package var clientSecret = "ffs-demo secret: /+= and thirty-two"
+        /// The users who can sign in.
+        package var users = [User.alice]
         /// The lifetime in seconds.
         package var tokenLifetime = 3600
         package var options = DoubleOptions()
@@ -25,7 +27,7 @@ package final class FFSAuthenticator: VendorDouble {
         let client = RegisteredClient(
             id: configuration.clientID, secret: configuration.clientSecret,
             grantTypes: ["password", "refresh_token"], authentication: [.basic])
-        var setup = LocalProvider.Configuration(clients: [client], users: [.alice])
+        var setup = LocalProvider.Configuration(clients: [client], users: configuration.users)
         setup.accessTokenLifetime = configuration.tokenLifetime
         // The password request has no scope, and its response has a refresh token.
         setup.givesRefreshTokensUnasked = true
@@ -46,8 +48,9 @@ package final class FFSAuthenticator: VendorDouble {
     package var demo: JSON {
         [
             "base_url": .string(baseURL), "client_id": .string(configuration.clientID),
-            "client_secret": .string(configuration.clientSecret), "username": .string(LocalProvider.User.alice.name),
-            "password": .string(LocalProvider.User.alice.password),
+            "client_secret": .string(configuration.clientSecret),
+            "username": (configuration.users.first?.name).map(JSON.string) ?? .null,
+            "password": (configuration.users.first?.password).map(JSON.string) ?? .null,
         ]
     }
 }

@@ -18,27 +18,58 @@ extension SevenPass {
         package var options = DoubleOptions()
 
         package init() {}
+
+        /// Registers the developer's own clients, before the double's.
+        ///
+        /// - Parameter redirectURIs: Their only redirect URIs, or the double's if there are none. Without a client, they
+        ///   are added to the double's clients.
+        package mutating func register(_ own: [RegisteredClient], redirectURIs: [String]) {
+            let uris = redirectURIs.map(RedirectURI.exact)
+            for index in clients.indices where own.isEmpty && !clients[index].redirectURIs.isEmpty {
+                clients[index].redirectURIs += uris
+                clients[index].postLogoutRedirectURIs += uris
+            }
+            let added = own.map { client in
+                var client = client
+                client.redirectURIs = uris.isEmpty ? RegisteredClient.sevenPassRedirectURIs : uris
+                client.postLogoutRedirectURIs = client.redirectURIs
+                if client.secret != nil { client.grantTypes.insert(SocialGrant.type) }
+                return client
+            }
+            clients = added + clients.filter { client in !added.contains { $0.id == client.id } }
+        }
+
+        /// Replaces the users, unless there are none. Users of 7Pass sign in with their email address.
+        package mutating func register(_ own: [User]) {
+            guard !own.isEmpty else { return }
+            users = own.map { user in
+                var user = user
+                if user.name.contains("@") { user.claims["email"] = .string(user.name) }
+                return user
+            }
+        }
     }
 }
 
 extension RegisteredClient {
     /// The redirect URIs, for sign-ins and, registered separately, for sign-outs. On loopback, any port (RFC 8252 §7.3).
-    private static let redirectURIs: [RedirectURI] = [
+    fileprivate static let sevenPassRedirectURIs: [RedirectURI] = [
         "oauthtest://oauth-callback", "de.7pass.example:/cb/authz", "http://127.0.0.1/callback",
     ]
 
     /// A newer registration: a public client.
     package static var sevenPassApp: RegisteredClient {
         RegisteredClient(
-            id: "seven-pass-app", name: "7Pass sample", redirectURIs: redirectURIs,
-            postLogoutRedirectURIs: redirectURIs)
+            id: "seven-pass-app", name: "7Pass sample", redirectURIs: sevenPassRedirectURIs,
+            postLogoutRedirectURIs: sevenPassRedirectURIs)
     }
 
     /// An older registration, with a secret, that may use the grants of the older SDK.
     package static var sevenPassLegacyApp: RegisteredClient {
         RegisteredClient(
-            id: "seven-pass-legacy", secret: "legacy-secret", name: "7Pass SDK Sample", redirectURIs: redirectURIs,
-            postLogoutRedirectURIs: redirectURIs,
+            id: "seven-pass-legacy", secret: "legacy-secret", name: "7Pass SDK Sample",
+            redirectURIs: sevenPassRedirectURIs,
+            postLogoutRedirectURIs: sevenPassRedirectURIs,
             grantTypes: ["authorization_code", "refresh_token", "password", SocialGrant.type])
     }
 
