@@ -37,9 +37,7 @@ struct FFSSample: SampleCommand {
         try await server.visit("ffs", keeping: .keyring) { location in
             var tokenRequest = try request(location.url + tokenPath)
             tokenRequest.setValue("ffs", forHTTPHeaderField: "X-App")
-            let authenticator = try Authenticator(
-                tokenURLRequest: tokenRequest, clientID: location.clientID, secret: location.secret,
-                store: location.store)
+            let authenticator = try Parts.authenticator(tokenRequest, at: location)
             let name = username ?? location.demo["username"]?.string
             let password =
                 try passwordFile.map(PrivateFile.secret) ?? location.demo["password"]?.string.map { Secret($0) }
