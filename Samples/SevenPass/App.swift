@@ -19,10 +19,9 @@ struct App: Sendable {
 
     /// The redirect to a scheme of the app's own, for sign-in and sign-out. The scripted browser delivers it by itself.
     private func privateUse() throws -> PrivateUseRedirect? {
-        let isScripted = browser != nil && responses != nil
+        let handler = browser != nil && responses != nil ? PrivateUseRedirect.Installation.byPackage : .whileWaiting
         return try redirectURI.map {
-            try PrivateUseRedirect(
-                $0, appName: Self.name, arguments: ["--deliver"], installation: isScripted ? .byPackage : .whileWaiting)
+            try PrivateUseRedirect($0, appName: Self.name, arguments: ["--deliver"], installation: handler)
         }
     }
 

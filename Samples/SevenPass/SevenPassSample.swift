@@ -32,11 +32,7 @@ struct SevenPassSample: SampleCommand, Sendable {
     @Option(name: .customLong("param"), help: ArgumentHelp("Another request parameter.", valueName: "name=value"))
     var parameters: [Assignment] = []
     @Flag(help: "Start no browser. At the simulated server, a scripted browser signs in.") var headless = false
-    @Flag(
-        help: """
-            Offer Facebook. The desktop brings its responses; with --headless, standard input does. Without a display, a \
-            scripted browser chooses it.
-            """)
+    @Flag(help: "Offer Facebook. The desktop brings its responses; with --headless, standard input does.")
     var facebook = false
     @Option(help: "The URL for Facebook's responses at 7Pass. The default is that of QA.") var externalCallback: String?
     @Option(help: .hidden) var deliver: String?
