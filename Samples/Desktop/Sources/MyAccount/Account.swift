@@ -45,6 +45,8 @@ import AppAuth
     private var session: AuthState?
     private var work: Task<Void, Never>?
     private var watching: Task<Void, Never>?
+    /// Serves the one-time URL of ``openAgain()`` until the user is done in the browser.
+    private var opener: LoopbackRedirectListener?
 
     init(_ configuration: Configuration) throws {
         self.configuration = configuration
@@ -83,9 +85,13 @@ import AppAuth
     }
 
     /// Opens another browser window, for a user who has closed the first one.
+    ///
+    /// As at the first time, the browser is started with a one-time URL: every user of the machine can read its arguments,
+    /// and the address contains the request's `state` or the `id_token_hint` (RFC 6749 §10.12).
     func openAgain() {
-        guard let url = address else { return }
-        Task { _ = try? await Browser.system.open(url) }
+        guard let address, let opener = try? LoopbackRedirectListener() else { return }
+        self.opener = opener
+        Task { _ = try? await Browser.system.open(opener.oneTimeURL(redirectingTo: address)) }
     }
 
     /// The URL to open in a browser, while the user has something to do there.
@@ -144,6 +150,7 @@ import AppAuth
         let previous = work
         work = Task {
             await previous?.value
+            defer { opener = nil }
             do { try await body() } catch is CancellationError {
                 status = .signedOut(problem: nil)
             } catch {
