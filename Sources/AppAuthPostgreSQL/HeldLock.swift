@@ -17,7 +17,7 @@ final class HeldLock: Sendable {
         /// Whether the connection that had the lock has ended, or the server has given the lock to another holder.
         var wasLost = false
         /// The time of the latest message to the server that it has responded to.
-        var confirmed = ContinuousClock.now
+        var confirmed: ContinuousClock.Instant
         var keeper: Task<Void, Never>?
         var isReleased = false
     }
@@ -25,16 +25,18 @@ final class HeldLock: Sendable {
     private let database: PostgreSQLDatabase
     private let key: String
     let location: String
-    private let state = LockedValue(State())
+    private let state: LockedValue<State>
 
     init(_ database: PostgreSQLDatabase, key: String, location: String) {
         (self.database, self.key, self.location) = (database, key, location)
+        state = LockedValue(State(confirmed: database.options.now()))
     }
 
     /// Whether the lock is held: the connection has not ended as far as this process knows, and the server cannot have ended
     /// it for want of a message.
     var isHeld: Bool {
-        state.withLock { $0.connection != nil && .now < $0.confirmed + database.options.lockTimeout }
+        let now = database.options.now()
+        return state.withLock { $0.connection != nil && now < $0.confirmed + database.options.lockTimeout }
     }
 
     /// Whether another holder may have had the lock meanwhile, even if it was acquired again.
@@ -83,9 +85,9 @@ final class HeldLock: Sendable {
                     if let deadline, .now >= deadline { throw busy }
                     throw error
                 }
-                let asked = ContinuousClock.now
+                let asked = database.options.now()
                 let rows = try await connection.query(
-                    table.grant, [.text(key)], until: asked + database.options.callTimeout)
+                    table.grant, [.text(key)], until: .now + database.options.callTimeout)
                 guard let number = rows.first?.first??.integer else {
                     throw DatabaseError(message: "the lock has no number")
                 }
@@ -115,8 +117,8 @@ final class HeldLock: Sendable {
             do {
                 let next = ContinuousClock.now + interval
                 while .now < next { _ = try await connection.notifications(until: next) }
-                let asked = ContinuousClock.now
-                _ = try await connection.query("SELECT 1", until: asked + interval)
+                let asked = database.options.now()
+                _ = try await connection.query("SELECT 1", until: .now + interval)
                 state.withLock { if $0.connection === connection { $0.confirmed = asked } }
             } catch {
                 connection.close()

@@ -40,6 +40,8 @@ public final class PostgreSQLDatabase: Sendable {
         /// set this to the earlier names.
         public var encryptionContext: String?
         package var library = "libpq.so.5"
+        /// The clock that tells a holder of the refresh lock whether the server may have given the lock to another one.
+        package var now: @Sendable () -> ContinuousClock.Instant = { .now }
 
         /// Creates the default options.
         public init() {}

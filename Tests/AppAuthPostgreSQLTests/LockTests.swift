@@ -147,6 +147,25 @@ struct LockTests {
         }
     }
 
+    /// As after SIGCONT: the connection is still open as far as this process knows, but the server may have ended it.
+    @Test(arguments: [(59, true), (60, false), (3600, false)])
+    func `after the time of the lock without a report, the holder no longer relies on it`(
+        seconds: Int, isHeld: Bool
+    ) async throws {
+        try await withStore { server, _ in
+            let clock = LockedValue(ContinuousClock.now)
+            let store = try server.database { $0.now = { clock.withLock { $0 } } }.store(for: "one")
+            let lock = try await store.refreshLock()
+            #expect(lock.isHeld)
+            clock.withLock { $0 += .seconds(seconds) }
+            #expect(lock.isHeld == isHeld && !lock.wasLost)
+            try await under(lock) { try await store.put(.sample("kept")) }
+            // It has acquired the lock again, with another number, and knows it.
+            #expect(lock.isHeld && lock.wasLost == !isHeld)
+            lock.release()
+        }
+    }
+
     @Test func `a holder that is stopped loses the lock, and does not overwrite newer tokens`() async throws {
         try await withStore { server, store in
             let holder = try Program.session(["hold", server.connection(), "one", "1"])

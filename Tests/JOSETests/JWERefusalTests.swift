@@ -52,6 +52,20 @@ import Testing
         #expect(try refusal(token, part: 4, Self.flipped(bytes(token, part: 4)), by: key) == Self.refusal)
     }
 
+    /// RFC 8017 §7.1.2 step 1. Without the leading zero, it is the same number.
+    @Test(arguments: [KeyManagementAlgorithm.rsaOAEP, .rsaOAEP256])
+    func `an encrypted key without its leading zero byte is refused`(alg: KeyManagementAlgorithm) throws {
+        let key = try Self.rsa.get()
+        var token = ""
+        var own: [UInt8] = [1]
+        while own.first != 0 {
+            token = try JWE.encrypt([1], to: key.publicKey, alg, .a256GCM)
+            own = try bytes(token, part: 1)
+        }
+        #expect(try refusal(token, by: key) == nil)
+        #expect(try refusal(token, part: 1, Array(own.dropFirst()), by: key) == Self.refusal)
+    }
+
     // RFC 7516 §11.5
     @Test func `where the key cannot be decrypted, no key that a sender can guess takes its place`() throws {
         // Made with openssl: the content is encrypted and authenticated with a content encryption key of zeros.

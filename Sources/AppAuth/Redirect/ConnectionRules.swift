@@ -59,7 +59,7 @@ package enum RedirectPhase: Sendable, Hashable {
 }
 
 /// Whether a connection is served.
-enum Admission: Sendable {
+package enum Admission: Sendable {
     case accepted
     /// A program of another user opened the connection. It is served, and is the first to be evicted.
     case foreign

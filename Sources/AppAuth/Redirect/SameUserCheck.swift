@@ -74,7 +74,7 @@ package struct PeerCheck: Sendable {
     package func accepts(_ user: UInt32) -> Bool { users.contains(user) }
 
     /// Returns whether a connection is served.
-    func admit(_ connection: Int32) -> Admission {
+    package func admit(_ connection: Int32) -> Admission {
         var user: UInt32 = 0
         // The kernel does not report the user of a connection that was reset, so its sender is unknown.
         guard shims_peer_user(diagnosis, connection, &user) == 0 else { return turnsAway ? .refused : .accepted }

@@ -1,4 +1,5 @@
 import AppAuth
+import Glibc
 import Testing
 
 /// The decision whether the same-user check is on, by the login session of the program.
@@ -67,6 +68,21 @@ struct PeerCheckTests {
             }
             #expect(error?.code == .unavailable && error?.message.contains("sock_diag") == true)
         }
+    }
+
+    /// Without a socket for the question, the kernel reports no user: as for a connection that was reset, but the rules for
+    /// those have no part in it.
+    @Test(arguments: [
+        (LoopbackRedirectListener.SameUserCheck.required, Admission.refused), (.automatic, .refused), (.off, .accepted),
+    ])
+    func `a connection of an unknown user is refused where the check is on`(
+        _ choice: LoopbackRedirectListener.SameUserCheck, _ admission: Admission
+    ) throws {
+        var pair: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { for end in pair { close(end) } }
+        let check = try self.check(choice, in: DesktopSession(environment: [:], user: geteuid(), loginUser: geteuid()))
+        #expect(check.admit(pair[0]) == admission)
     }
 
     @Test func `a disabled check reports no obstacle`() throws {

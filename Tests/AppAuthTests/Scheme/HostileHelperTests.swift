@@ -153,10 +153,16 @@ struct HostileHelperTests {
         #expect(error.code == .unavailable && error.message.contains("$XDG_RUNTIME_DIR"))
     }
 
-    @Test func `a folder that others can write to is refused, whichever it is`() async throws {
+    /// By the group, by others, by both; and not at all.
+    @Test(arguments: [(0o720, false), (0o702, false), (0o777, false), (0o755, true)] as [(mode_t, Bool)])
+    func `a folder that others can write to is refused, whichever it is`(mode: mode_t, isRight: Bool) async throws {
         try await session.listener().close()
         for folder in [session.folders.runtime, session.folders.runtime + "/appauth"] {
-            chmod(folder, 0o777)
+            chmod(folder, mode)
+            guard !isRight else {
+                try await session.listener().close()
+                continue
+            }
             let error = try await #require(throws: AuthError.self) { try await session.listener() }
             #expect(error.code == .unavailable && error.message.contains(folder))
             await #expect(throws: AuthError.self) {

@@ -125,6 +125,16 @@ struct EncryptedFileTests {
         #expect(try await store.load() == nil)
     }
 
+    /// A nonce has 12 bytes, and a tag 16.
+    @Test(arguments: [0, 1, 11, 12, 16, 27, 28])
+    func `an encrypted session that is too short for a nonce and a tag is damaged`(count: Int) async throws {
+        let text = Base64URL.encode([UInt8](repeating: 7, count: count))
+        try "{\"encryptedSession\":\"\(text)\",\"key\":\"a\"}".write(toFile: path, atomically: false, encoding: .utf8)
+        chmod(path, 0o600)
+        let error = await authError { _ = try await store(try Self.key("a")).load() }
+        #expect(error?.storeProblem == .damaged, "\(String(describing: error))")
+    }
+
     @Test func `a passphrase encrypts, another one is rejected, and the salt is kept`() async throws {
         let record = try StoreFolder.record()
         let first = store(try SessionEncryptionKey(passphrase: Secret("correct horse")))
