@@ -59,14 +59,28 @@ struct DocumentedLinesTests {
             "MigratingFromHeimdallr",
             [
                 "Authenticator(tokenURLRequest:)", "requestAccessToken(username:password:)", "authenticateRequest(_:)",
-                "invalidateAccessToken()", "clearAccessToken()", "URLSessionTransport", "`ffs`",
+                "invalidateAccessToken()", "clearAccessToken()", "URLSessionTransport", "`ffs`", "notAuthorized",
+                "noRefreshToken",
             ]
         ),
         (
             "MigratingFromThe7PassSDK",
             [
                 "SevenPassClient(authState:)", "`.logout(…)`", "isFacebookAppInstalled()", "fbCallback(…)",
-                "sharedClient",
+                "sharedClient", "resumeAuthorizationFlow(with:)", "present(_:uiCoordinator:)",
+                "LSApplicationQueriesSchemes", "<doc:MigratingFromAppAuthIOS>", "<doc:SevenPassStepByStep>",
+            ]
+        ),
+        (
+            "MigratingFromAppAuthIOS",
+            ["resumeAuthorizationFlow(with:)", "present(_:uiCoordinator:)", "LSApplicationQueriesSchemes"]
+        ),
+        (
+            "SevenPassStepByStep",
+            [
+                "### Configuration", "### Discovery", "### AppDelegate", "### Authorization request", "### Presenting",
+                "### Token exchange", "### Calling the API", "### Refresh", "### Logout", "### Facebook",
+                "Discovery(environment:", "AuthorizationRequest(", "LoopbackRedirectListener()", "AuthState.exchange(",
             ]
         ),
         (
