@@ -53,6 +53,8 @@ struct DocumentedLinesTests {
             [
                 "OproAPIClient", "sharedClient", "isAuthenticated", "authenticateUsingOAuthWithUsername",
                 "setAuthorizationWithToken", "Moltin.shared", "TokenService", "restoreOrPresent", "oauth/new",
+                "MoltinTokenStorage", "authErrorMessage", "KeychainWrapper", "secret-tool", "libsecret",
+                "users/sign_up", "oauth_client_apps/new",
             ]
         ),
         (

@@ -208,6 +208,14 @@ import Testing
         }
     }
 
+    @Test func `the user is at users-me too, as the client of the demo asks for it`() async throws {
+        try await withOPro { opro in
+            let token = try await token(exchange(opro))
+            #expect(try await call(opro, token, "GET", "/users/me").json?["username"] == "ruby")
+            #expect(try await call(opro, nil, "GET", "/users/me").status == 401)
+        }
+    }
+
     @Test func `a change that is none is refused and changes nothing`() async throws {
         try await withOPro { opro in
             let token = try token(try await exchange(opro))

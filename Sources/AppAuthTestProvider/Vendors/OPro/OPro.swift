@@ -64,7 +64,7 @@ package final class OPro: VendorDouble {
     }
 
     private static let locations: [String: Endpoint] = [
-        "/oauth/new": .authorization, "/oauth/token.json": .token, "/users/me.json": .me,
+        "/oauth/new": .authorization, "/oauth/token.json": .token, "/users/me.json": .me, "/users/me": .me,
         "/users/random.json": .randomUser, "/users/sign_up": .signUp, "/users": .signUp,
         "/oauth_client_apps/new": .clientApps, "/oauth_client_apps": .clientApps,
         "/oauth_tests/show_me_the_money": .showMeTheMoney, "/oauth_tests/show_me_the_money.json": .showMeTheMoney,
