@@ -54,7 +54,7 @@ struct DocumentedLinesTests {
                 "OproAPIClient", "sharedClient", "isAuthenticated", "authenticateUsingOAuthWithUsername",
                 "setAuthorizationWithToken", "Moltin.shared", "TokenService", "restoreOrPresent", "oauth/new",
                 "MoltinTokenStorage", "authErrorMessage", "KeychainWrapper", "secret-tool", "libsecret",
-                "users/sign_up", "oauth_client_apps/new",
+                "touch or face", "polkit", "fprintd", "`confirm:`", "users/sign_up", "oauth_client_apps/new",
             ]
         ),
         (
