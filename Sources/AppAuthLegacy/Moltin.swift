@@ -53,7 +53,7 @@ extension TransportResponse {
     /// own clock.
     fileprivate var withLifetimeFromEnd: TransportResponse {
         changingMembers { members in
-            guard members["expires_in"] ?? .null == .null, let end = members["expires"]?.double,
+            guard members[nonEmpty: "expires_in"] == nil, let end = members["expires"]?.double,
                 let now = headerFields[.date].flatMap(Date.init(httpDate:))?.timeIntervalSince1970
             else { return }
             let seconds = min(max(0, end - now), Double(Int32.max)).rounded(.down)

@@ -49,7 +49,7 @@ extension TransportResponse {
     fileprivate var withStandardLifetimeAndType: TransportResponse {
         changingMembers { members in
             guard members["access_token"] != nil else { return }
-            if members["token_type"] ?? .null == .null { members["token_type"] = "bearer" }
+            if members[nonEmpty: "token_type"] == nil { members["token_type"] = "bearer" }
             // oPRO's own demo configures 10,000 years, which the library would take for a mistake of the server.
             let isEndless = members["expires_in"] == false || members["expires_in"]?.double ?? 0 > 3_155_760_000
             if isEndless { members["expires_in"] = .null }

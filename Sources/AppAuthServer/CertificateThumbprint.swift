@@ -22,12 +22,13 @@ public struct CertificateThumbprint: Sendable, Hashable {
     /// token that is a JWT. Returns nil if the token is not bound to a certificate.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the member is not a SHA-256 in base64url:
-    ///   such a token must not count as unbound.
+    ///   such a token must not count as unbound. Not even `null`, which elsewhere means absent.
     public init?(confirmation: JSON.Object?) throws {
-        guard let member = confirmation?["x5t#S256"] else { return nil }
-        guard let text = member.string, Base64URL.decode(text)?.count == Digest.sha256.byteCount else {
-            throw Introspection.refusal(
-                "expected 'x5t#S256' to be 32 bytes in base64url, found \((member as JSON?).foundText)")
+        let name = "x5t#S256"
+        guard let confirmation, confirmation.names.contains(name) else { return nil }
+        let member = confirmation[name]
+        guard let text = member?.string, Base64URL.decode(text)?.count == Digest.sha256.byteCount else {
+            throw Introspection.refusal("expected '\(name)' to be 32 bytes in base64url, found \(member.foundText)")
         }
         value = text
     }

@@ -43,14 +43,14 @@ public struct Introspection: Sendable, Hashable {
 
     init(_ object: ResponseObject) throws {
         // §2.2: REQUIRED, a boolean.
-        guard let isActive = object.value("active")?.bool else {
+        guard let isActive = object.members["active"]?.bool else {
             throw object.refusal("expected 'active' to be true or false, found \(object.members["active"].foundKind)")
         }
         self.isActive = isActive
         members = object.members
-        scope = try object.string("scope").map([Scope].init(spaceDelimited:)) ?? []
+        scope = try object.scope() ?? []
         clientID = try object.string("client_id")
-        username = try object.string("username")
+        username = try object.shownText("username")
         tokenType = try object.string("token_type")
         expiration = try object.time("exp")
         issuedAt = try object.time("iat")
@@ -59,7 +59,7 @@ public struct Introspection: Sendable, Hashable {
         audience = try object.stringOrStrings("aud") ?? []
         issuer = try object.string("iss")
         tokenID = try object.string("jti")
-        guard let confirmation = object.value("cnf") else {
+        guard let confirmation = object.members["cnf"] else {
             self.confirmation = nil
             return
         }

@@ -45,5 +45,5 @@ public struct LogoutToken: Sendable, Hashable {
 
 extension IDToken {
     /// The provider's ID of the session (`sid`, Back-Channel Logout §2.1, Front-Channel Logout §3), if present.
-    public var sessionID: String? { claims["sid"]?.string }
+    public var sessionID: String? { claims.members[nonEmpty: "sid"]?.exactString }
 }

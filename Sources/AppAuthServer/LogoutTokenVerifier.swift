@@ -64,7 +64,8 @@ public struct LogoutTokenVerifier: Sendable {
         let claims = try await verifier.claims(
             in: signed.reveal(), signedBy: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, expected)
         let logout = try logout(ResponseObject(.object(claims), refuse: Self.refusal))
-        // Step 8: a token is accepted only once.
+        // Step 8: a token is accepted only once. One that was issued ahead of this clock, by up to the leeway, stays
+        // acceptable for that much longer.
         guard seen.isNew(logout.tokenID, at: verifier.environment.now(), for: maximumAge + leeway * 2) else {
             throw Self.refusal("expected a new token, found a 'jti' that was received before")
         }
@@ -92,7 +93,7 @@ public struct LogoutTokenVerifier: Sendable {
             throw refusal("expected 'sub' and 'sid' not to be empty, found an empty one")
         }
         // Step 5, §2.4: the event is an object, which SHOULD be empty.
-        guard let events = claims.value("events")?.object else {
+        guard let events = claims.members["events"]?.object else {
             throw refusal("expected 'events' to be an object, found \(claims.members["events"].foundKind)")
         }
         guard let event = events[Self.event] else { throw refusal("expected the event '\(Self.event)', found none") }
@@ -125,7 +126,8 @@ final class SeenTokens: Sendable {
 
     func isNew(_ id: String, at now: Timestamp, for length: Duration) -> Bool {
         tokens.withLock { tokens in
-            tokens = tokens.filter { !$0.value.isOver(at: now) }
+            // If a clock was set back, so that the time since then is unknown, the token may be valid again.
+            tokens = tokens.filter { _, term in term.begin.elapsed(until: now).map { $0 <= term.length } ?? true }
             guard tokens[id] == nil else { return false }
             if tokens.count >= Self.most, let oldest = tokens.min(by: { $0.value.begin.wall < $1.value.begin.wall }) {
                 tokens[oldest.key] = nil

@@ -57,7 +57,13 @@ extension JSON {
         return strings.count == array.count ? strings : nil
     }
 
-    /// The member with this name, or nil if there is none or this is not an object.
+    /// The string if it can identify something; nil if it contains U+FFFD, or if this is another kind of value.
+    ///
+    /// U+FFFD takes the place of a character that a writer or ``init(parsing:)`` could not represent. Two different
+    /// texts may therefore have become equal: names of users, keys, clients and the like are read with this property.
+    package var exactString: String? { string.flatMap { $0.hasReplacement ? nil : $0 } }
+
+    /// The member with this name, or nil if it is missing or null, or if this is not an object.
     public subscript(name: String) -> JSON? { object?[name] }
 }
 

@@ -5,7 +5,7 @@ extension JSON {
         case .null: "null"
         case .bool: "true or false"
         case .number: "a number"
-        case .string: "a string"
+        case .string(let text): text.hasReplacement ? "a string with a broken character" : "a string"
         case .array(let elements): elements.isEmpty ? "an empty array" : "an array"
         case .object: "an object"
         }

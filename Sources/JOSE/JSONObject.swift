@@ -27,9 +27,13 @@ extension JSON {
         /// The names, in order.
         public var names: [String] { members.map(\.name) }
 
-        /// The value of a member; nil if there is none. Setting nil removes the member.
+        /// The value of a member; nil if it is absent: missing, or `null`, which means the same in every document here.
+        /// (``members`` tells the two apart.) Setting nil removes the member.
         public subscript(name: String) -> JSON? {
-            get { position(of: name).map { members[$0].value } }
+            get {
+                guard let position = position(of: name), members[position].value != .null else { return nil }
+                return members[position].value
+            }
             set {
                 switch (position(of: name), newValue) {
                 case (let position?, let value?): members[position].value = value
@@ -41,6 +45,14 @@ extension JSON {
                 case (nil, nil): break
                 }
             }
+        }
+
+        /// The value of a member for which an empty string means nothing, so that `""` too counts as absent. Several
+        /// servers send it for what they do not have.
+        package subscript(nonEmpty name: String) -> JSON? {
+            // Not `?:`, in which `nil` would be the JSON null.
+            guard let value = self[name], value != "" else { return nil }
+            return value
         }
 
         /// Adds a new member. Returns false if the name already exists.
@@ -67,7 +79,10 @@ extension JSON {
 
         /// Returns whether the same names have the same values, in any order.
         public static func == (left: Object, right: Object) -> Bool {
-            left.members.count == right.members.count && left.members.allSatisfy { right[$0.name] == $0.value }
+            left.members.count == right.members.count
+                && left.members.allSatisfy { member in
+                    right.position(of: member.name).map { right.members[$0].value } == member.value
+                }
         }
 
         /// Hashes the members independently of their order.

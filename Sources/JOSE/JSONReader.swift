@@ -6,7 +6,11 @@ extension JSON {
     }
 
     /// Parses one JSON document strictly: UTF-8 without a byte order mark, nothing after the value, no repeated member,
-    /// no lone surrogate, and at most 64 levels of arrays and objects.
+    /// and at most 64 levels of arrays and objects.
+    ///
+    /// A surrogate without its other half, which the grammar permits (RFC 8259 §8.2), becomes U+FFFD in a value: some
+    /// servers cut a name in the middle of a character. In the name of a member it is an error. So are bytes that are
+    /// not UTF-8 (RFC 8259 §8.1, RFC 7519 §7.2 step 10).
     ///
     /// RFC 8259 does not forbid repeated members, and lets readers set limits (§4, §9). RFC 7515 §4, RFC 7519 §4 and
     /// RFC 8725 §2.3 explain why a reader for access decisions must not guess.
@@ -40,6 +44,8 @@ private struct JSONReader {
     let maximumDepth: Int
     var position = 0
     var depth = 0
+    /// Whether a string since the last reset had a surrogate without its other half.
+    var hasLoneSurrogate = false
 
     mutating func document() throws(JSON.ParseError) -> JSON {
         skipWhitespace()
@@ -78,7 +84,10 @@ private struct JSONReader {
         if take(UInt8(ascii: "}")) { return object }
         while true {
             guard peek == UInt8(ascii: "\"") else { throw error("expected a member's name") }
+            hasLoneSurrogate = false
             let name = try string()
+            // As U+FFFD, different names would become equal.
+            guard !hasLoneSurrogate else { throw error("a lone surrogate in a member's name") }
             skipWhitespace()
             guard take(UInt8(ascii: ":")) else { throw error("expected ':'") }
             skipWhitespace()
@@ -177,12 +186,19 @@ private struct JSONReader {
     private mutating func unicodeEscape() throws(JSON.ParseError) -> Unicode.Scalar {
         let first = try hexadecimal()
         if let scalar = Unicode.Scalar(first) { return scalar }
-        guard first < 0xDC00, take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw error("a lone surrogate") }
-        let second = try hexadecimal()
-        guard (0xDC00..<0xE000).contains(second),
-            let scalar = Unicode.Scalar(0x10000 + (UInt32(first - 0xD800) << 10) + UInt32(second - 0xDC00))
-        else { throw error("a lone surrogate") }
-        return scalar
+        let end = position
+        if first < 0xDC00, take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
+            let second = try hexadecimal()
+            if (0xDC00..<0xE000).contains(second),
+                let scalar = Unicode.Scalar(0x10000 + (UInt32(first - 0xD800) << 10) + UInt32(second - 0xDC00))
+            {
+                return scalar
+            }
+        }
+        // What follows is read for itself.
+        position = end
+        hasLoneSurrogate = true
+        return "\u{FFFD}"
     }
 
     private mutating func hexadecimal() throws(JSON.ParseError) -> UInt16 {

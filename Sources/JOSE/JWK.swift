@@ -29,7 +29,7 @@ package struct JWK: Sendable, Hashable {
     ///   key: a published private key is compromised.
     package init(_ json: JSON) throws(JOSEError) {
         guard let object = json.object else { throw JOSEError("expected a JWK, found no object") }
-        for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"] where object[name] != nil {
+        for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"] where object[nonEmpty: name] != nil {
             throw JOSEError("expected a public key, found the private member '\(name)'")
         }
         material = try Self.material(of: object)
@@ -80,7 +80,7 @@ package struct JWK: Sendable, Hashable {
 
     private static func text(_ name: String, in object: JSON.Object) throws(JOSEError) -> String? {
         guard let value = object[name] else { return nil }
-        guard let text = value.string else {
+        guard let text = value.exactString else {
             throw JOSEError("expected the JWK's '\(name)' to be a string, found \(value.kind)")
         }
         return text

@@ -9,6 +9,9 @@ extension String {
         utf8.count == other.utf8.count && self == other && (utf8Span.isKnownASCII || utf8.elementsEqual(other.utf8))
     }
 
+    /// Whether U+FFFD is in the text, in the place of a character that is lost.
+    package var hasReplacement: Bool { !utf8Span.isKnownASCII && unicodeScalars.contains("\u{FFFD}") }
+
     /// The text with A to Z in lower case. `lowercased()` would also map the Kelvin sign to k.
     package var lowercasedASCII: String {
         String(

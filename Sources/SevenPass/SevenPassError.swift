@@ -52,7 +52,7 @@ extension TransportResponse {
         guard let data = (try? JSON(parsing: body))?["data"]?.object else { return false }
         func isFailure(_ value: JSON?) -> Bool {
             switch value {
-            case nil, .null?, false?, ""?, [:]?, []?: false
+            case nil, false?, ""?, [:]?, []?: false
             default: true
             }
         }

@@ -185,10 +185,12 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test(arguments: [3600, 90])
-    func `the end of a token is read from expires where expires_in is missing`(lifetime: Int) async throws {
+    @Test(arguments: [3600, 90], [nil, .null, ""] as [JSON?])
+    func `the end of a token is read from expires where expires_in is missing`(
+        lifetime: Int, missing: JSON?
+    ) async throws {
         try await withMoltin({ $0.tokenLifetime = lifetime }) { stage in
-            stage.double.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
+            stage.double.fault(.editDocument { $0["expires_in"] = missing }, at: .token)
             let first = try await session(stage).freshAccessToken()
             #expect(first.lifetime == .seconds(lifetime))
             // With both it is expires_in that counts.

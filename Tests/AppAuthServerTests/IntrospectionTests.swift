@@ -84,6 +84,34 @@ struct IntrospectionTests {
         }
     }
 
+    /// Where the absence of a value might permit something, an empty string is a value, or an error.
+    private static let spellings: [(String, JSON, (@Sendable (Introspection) -> Bool)?)] = [
+        ("scope", .null, { $0.scope.isEmpty }), ("scope", "", { $0.scope.isEmpty }),
+        ("username", .null, { $0.username == nil }), ("username", "", { $0.username == nil }),
+        ("username", "Ann \u{FFFD}", { $0.username == "Ann \u{FFFD}" }), ("cnf", .null, { $0.confirmation == nil }),
+        ("exp", .null, { $0.expiration == nil }), ("aud", .null, { $0.audience.isEmpty }),
+        ("aud", "", { $0.audience == [""] }), ("iss", "", { $0.issuer == "" }), ("sub", "", { $0.subject == "" }),
+        ("client_id", "", { $0.clientID == "" }), ("exp", "", nil), ("nbf", "", nil), ("cnf", "", nil),
+        ("active", .null, nil), ("active", "", nil), ("sub", "a\u{FFFD}", nil), ("aud", ["a\u{FFFD}"], nil),
+        ("iss", "a\u{FFFD}", nil),
+    ]
+
+    @Test(arguments: spellings)
+    func `a member is absent as null, and as an empty string where that means nothing`(
+        name: String, value: JSON, check: (@Sendable (Introspection) -> Bool)?
+    ) async throws {
+        try await World.run { world in
+            let token = try world.provider.mintSession().accessToken
+            world.provider.fault(.editDocument { $0[name] = value }, at: .introspection)
+            guard let check else {
+                let error = await authError { try await introspect(world, token) }
+                #expect(error?.code == .invalidResponse && error?.message.contains("'\(name)'") == true)
+                return
+            }
+            #expect(check(try await introspect(world, token)))
+        }
+    }
+
     @Test func `a client that may not ask hears so, without the token`() async throws {
         try await World.run { world in
             let client = try await world.client()

@@ -89,7 +89,7 @@ struct LogoutTokenTests {
 
     @Test(
         arguments: [
-            ("sub", nil), ("sid", nil), ("aud", ["s6BhdRkqt3"]),
+            ("sub", nil), ("sid", nil), ("sub", .null), ("sid", .null), ("nonce", .null), ("aud", ["s6BhdRkqt3"]),
             ("events", [event: ["reason": "bored"], "urn:x": [:]]),
             ("iat", .number(.init(now + 59))), ("exp", .number(.init(now - 59))), ("iat", .number(.init(now - 179))),
         ] as [(String, JSON?)])
@@ -134,7 +134,10 @@ struct LogoutTokenTests {
             ("an event of another kind", "events", [event: true], "event to be an object"),
             ("events of another kind", "events", [.string(event)], "expected 'events'"),
             ("with-nonce", "nonce", "n-0S6_WzA2Mj", "expected no 'nonce'"),
-            ("with a nonce of null", "nonce", .null, "expected no 'nonce'"),
+            ("with an empty nonce", "nonce", "", "expected no 'nonce'"),
+            ("an event of null", "events", [event: .null], "expected the event"),
+            ("a broken sub", "sub", "24400320\u{FFFD}", "a string with a broken character"),
+            ("a broken sid", "sid", "session-1\u{FFFD}", "a string with a broken character"),
             ("an empty sub", "sub", "", "not to be empty"),
             ("an empty sid", "sid", "", "not to be empty"), ("a sid of another kind", "sid", 1, "expected 'sid'"),
         ] as [(String, String, JSON?, String)])
@@ -312,6 +315,39 @@ struct LogoutTokenTests {
             once.release()
             _ = try await verifier.verify(token)
         }
+    }
+
+    /// The provider's clock is a minute ahead: its token can be accepted for a minute longer, and so can its copy.
+    @Test(arguments: [(0, "'jti'"), (179, "'jti'"), (181, "'jti'"), (239, "'jti'"), (240, "'jti'"), (241, "just now")])
+    func `a copy of a token is refused for as long as the token could be accepted`(
+        seconds: Double, message: String
+    ) async throws {
+        let bench = try Bench()
+        let token = try bench.token {
+            ($0["iat"], $0["exp"]) = (.number(.init(Self.now + 60)), .number(.init(Self.now + 3600)))
+        }
+        let (unseen, copy) = (
+            try bench.token { claims in
+                (claims["iat"], claims["exp"]) = (.number(.init(Self.now + 60)), .number(.init(Self.now + 3600)))
+                claims["jti"] = "another"
+            }, bench.verifier
+        )
+        _ = try await bench.verifier.verify(token)
+        bench.clock.withLock { $0 += seconds }
+        let error = await authError { try await copy.verify(token) }
+        #expect(error?.code == .invalidLogoutToken && error?.message.contains(message) == true, "\(error as Any)")
+        // One that was not there before is accepted to the last second.
+        #expect((await refusal(bench, unseen) == nil) == (message == "'jti'"))
+    }
+
+    @Test func `a clock that is set back makes no copy acceptable`() async throws {
+        let bench = try Bench()
+        let token = try bench.token { $0["exp"] = .number(.init(Self.now + 3600)) }
+        bench.clock.withLock { $0 += 100 }
+        _ = try await bench.verifier.verify(token)
+        bench.clock.withLock { $0 -= 100 }
+        #expect(await refusal(bench, token)?.message.contains("'jti'") == true)
+        _ = try await bench.verifier.verify(bench.token { $0["jti"] = "another" })
     }
 
     @Test func `a token that was refused does not use up its name`() async throws {

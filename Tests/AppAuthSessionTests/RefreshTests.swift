@@ -113,11 +113,46 @@ struct RefreshTests {
         try await World.run(configuration) { world in
             let state = try await world.signIn()
             let before = await state.record.refreshToken
-            for value in [nil, JSON.null] {
+            // Google sends an empty one.
+            for value in [nil, JSON.null, ""] {
                 world.provider.fault(.editDocument { $0["refresh_token"] = value }, at: .token)
                 _ = try await state.freshAccessToken(forceRefresh: true)
                 #expect(await state.record.refreshToken == before)
             }
+            world.provider.fault(.editDocument { $0["refresh_token"] = " \n" }, at: .token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .invalidResponse)
+            #expect(await state.record.refreshToken == before)
+        }
+    }
+
+    /// A sign-in without a refresh token ends with its access token.
+    @Test(arguments: [nil, .null, ""] as [JSON?])
+    func `a session whose sign-in brought no refresh token has none`(value: JSON?) async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["refresh_token"] = value }, at: .token)
+            let state = try await world.signIn()
+            #expect(await state.record.refreshToken == nil)
+            let sent = world.provider.count(.token)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } != nil)
+            #expect(world.provider.count(.token) == sent)
+        }
+    }
+
+    @Test(arguments: [nil, .null, ""] as [JSON?])
+    func `what a refresh spells as absent stays`(value: JSON?) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let before = await state.record
+            let edit = Fault.editDocument { document in
+                for name in ["id_token", "scope", "expires_in"] { document[name] = value }
+            }
+            world.provider.fault(edit, at: .token)
+            let token = try await state.freshAccessToken(forceRefresh: true)
+            let after = await state.record
+            #expect(token.value != before.accessToken?.value && token.lifetime == nil)
+            #expect(after.idToken == before.idToken && after.scope == before.scope)
+            #expect(await store.record == after)
         }
     }
 

@@ -25,7 +25,10 @@ struct UserInfoTests {
     }
 
     // oidcc-client-test-userinfo-invalid-sub
-    @Test(arguments: ["other", "", "248289761001 ", "24828976100\u{FF11}", nil, .null, 248_289_761_001] as [JSON?])
+    @Test(
+        arguments: [
+            "other", "", "248289761001 ", "24828976100\u{FF11}", "248289761001\u{FFFD}", nil, .null, 248_289_761_001,
+        ] as [JSON?])
     func `another sub than the ID token's is refused (Core §5.3.2)`(subject: JSON?) async throws {
         try await World.run { world in
             let state = try await world.signIn()
@@ -70,7 +73,7 @@ struct UserInfoTests {
     @Test(
         arguments: [
             ("found 'https://evil.example'", .editDocument { $0["iss"] = "https://evil.example" }),
-            ("'iss'", .editDocument { $0["iss"] = .null }),
+            ("'iss'", .editDocument { $0["iss"] = "" }), ("'aud'", .editDocument { $0["aud"] = "" }),
             ("'aud' to contain 'demo', found 'other'", .editDocument { $0["aud"] = "other" }),
             ("'aud'", .editDocument { $0["aud"] = 1 }),
             ("'sub'", .editDocument { $0["sub"] = "other" }),
@@ -90,15 +93,25 @@ struct UserInfoTests {
         }
     }
 
-    @Test func `a signed response may leave out iss and aud`() async throws {
+    @Test(arguments: [nil, .null] as [JSON?])
+    func `a signed response may leave out iss and aud`(value: JSON?) async throws {
         try await World.run(signing(.es256)) { world in
             let state = try await world.signIn()
             world.provider.fault(
                 .editDocument {
-                    $0["iss"] = nil
-                    $0["aud"] = nil
+                    $0["iss"] = value
+                    $0["aud"] = value
                 }, at: .userInfo)
             #expect(try await state.userInfo().subject == "248289761001")
+        }
+    }
+
+    @Test func `a name that the provider has cut in the middle of a character is shown`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let body = Array(#"{"sub":"248289761001","name":"Alice \ud83d"}"#.utf8)
+            world.provider.fault(.editReply { $0.body = body }, at: .userInfo)
+            #expect(try await state.userInfo().name == "Alice \u{FFFD}")
         }
     }
 

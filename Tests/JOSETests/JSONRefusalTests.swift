@@ -76,13 +76,20 @@ import Testing
         #expect(isRefused(text))
     }
 
-    @Test(arguments: [
-        #""\ud800""#, #""\udbff""#, #""\udc00""#, #""\udfff""#, #""\ud83d""#, #""\ud83dx""#, #""\ud83d\n""#,
-        #""\ud83d\u0041""#, #""\ud83d\ud83d\udd11""#, #""\udd11\ud83d""#, #""\ud83d\u""#, #""\ud83d\udd1""#,
-        #""\ud83d\"#, #"{"\ud800":1}"#,
-    ])
-    func `a lone surrogate is refused`(text: String) {
+    @Test(arguments: [#""\ud83d\u""#, #""\ud83d\udd1""#, #""\ud83d\udg11""#, #""\ud83d\x""#, #""\ud83d\"#, #""\ud83d"#])
+    func `a malformed escape after a lone surrogate is refused`(text: String) {
         #expect(!isRefused(#""\ud83d\udd11""#))
+        #expect(isRefused(text))
+    }
+
+    @Test(arguments: [
+        #"{"\ud800":1}"#, #"{"a":1,"\udc00":1}"#, #"{"a\ud83d":"\ud83d"}"#, #"[{"\ud83d\u0041":1}]"#,
+        #"{"a":"\ud800","\ud800":1}"#, #"{"\ud800":1,"\ud801":2}"#,
+    ])
+    func `a lone surrogate in the name of a member is refused`(text: String) {
+        #expect(!isRefused(#"{"\ud83d\udd11":1}"#))
+        // One that came before, in a value, does not count.
+        #expect(!isRefused(#"{"a":"\ud800","b":1}"#))
         #expect(isRefused(text))
     }
 

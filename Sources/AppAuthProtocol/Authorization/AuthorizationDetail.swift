@@ -42,27 +42,28 @@ public struct AuthorizationDetail: Sendable, Hashable {
         func refusal(_ message: String) -> AuthError { AuthError(.invalidResponse, .token, message) }
         let expected = "expected each of 'authorization_details' to be an object with 'type'"
         guard var members = json.object else { throw refusal("\(expected), found \((json as JSON?).foundKind)") }
-        guard let type = members["type"]?.string, !type.isEmpty else {
+        guard let type = members[nonEmpty: "type"]?.exactString else {
             throw refusal("\(expected), found one with \(members["type"].foundText)")
         }
+        func take(_ name: String) -> JSON? {
+            defer { members[name] = nil }
+            return members[name]
+        }
         func list(_ name: String) throws -> [String] {
-            guard let value = members[name] else { return [] }
+            guard let value = take(name) else { return [] }
             guard let strings = value.strings else {
-                let kind = value.array == nil ? members[name].foundKind : "an array with other values"
-                throw refusal("expected '\(name)' to be an array of strings, found \(kind)")
+                throw refusal("expected '\(name)' to be an array of strings, found \(JSON?(value).foundStrings)")
             }
-            members[name] = nil
             return strings
         }
         members["type"] = nil
         (locations, actions) = (try list("locations"), try list("actions"))
         (dataTypes, privileges) = (try list("datatypes"), try list("privileges"))
-        if let value = members["identifier"] {
-            guard let text = value.string else {
-                throw refusal("expected 'identifier' to be a string, found \(members["identifier"].foundKind)")
+        identifier = try take("identifier").map { value in
+            guard let text = value.exactString else {
+                throw refusal("expected 'identifier' to be a string, found \(value.kind)")
             }
-            identifier = text
-            members["identifier"] = nil
+            return text
         }
         (self.type, others) = (type, members)
     }

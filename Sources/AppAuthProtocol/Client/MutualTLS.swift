@@ -27,7 +27,7 @@ extension ProviderMetadata {
     public func mutualTLSAlias(of endpoint: Endpoint) -> SecureURL? { (try? alias(of: endpoint)) ?? nil }
 
     fileprivate func alias(of endpoint: Endpoint) throws -> SecureURL? {
-        try url(document[Self.aliases]?[endpoint.rawValue], of: "\(Self.aliases).\(endpoint.rawValue)")
+        try url(endpoint.rawValue, in: document[Self.aliases]?.object, as: Self.aliases + ".")
     }
 
     /// Whether the provider can bind access tokens to a client's certificate (RFC 8705 §3.3).

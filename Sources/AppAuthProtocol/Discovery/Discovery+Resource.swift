@@ -39,7 +39,7 @@ extension Discovery {
         let provider = try await metadata(for: resource.authorizationServer(chosen))
         // RFC 9728 §4, §7.6: if both lists exist, each must name the other. A resource that only claims to belong to the
         // server would otherwise get its tokens.
-        if let resources = provider.document["protected_resources"] ?? nil, resources != .null {
+        if let resources = provider.document["protected_resources"] {
             guard resources.strings?.contains(where: resource.url.string.isExactly) == true else {
                 throw AuthError(
                     .resourceMismatch, .discovery,

@@ -40,7 +40,7 @@ public struct ProtectedResource: Sendable, Hashable {
                     + "it, use exactly that URL")
         }
         func list(_ name: String) throws -> [String]? {
-            guard let value = object.value(name) else { return nil }
+            guard let value = object.members[name] else { return nil }
             guard let strings = value.strings else {
                 throw object.refusal("expected '\(name)' to be an array of strings, found \(JSON?(value).foundStrings)")
             }
@@ -57,7 +57,7 @@ public struct ProtectedResource: Sendable, Hashable {
             return issuer
         }
         scope = try demanded ?? (list("scopes_supported") ?? []).map(Scope.init(rawValue:))
-        requiresDPoP = object.value("dpop_bound_access_tokens_required")?.bool ?? false
+        requiresDPoP = object.members["dpop_bound_access_tokens_required"]?.bool ?? false
         (self.url, document) = (url, object.members)
     }
 

@@ -30,11 +30,10 @@ public struct ProviderMetadata: Sendable, Hashable {
         }
         do { self.issuer = try Issuer(issuer) } catch let error as AuthError { throw Self.invalid(error.message) }
         (self.document, self.isDiscovered) = (members, isDiscovered)
-        for endpoint in Endpoint.known { _ = try url(members[endpoint.rawValue], of: endpoint.rawValue) }
-        for alias in members[Self.aliases]?.object?.members ?? [] {
-            _ = try url(alias.value, of: "\(Self.aliases).\(alias.name)")
-        }
-        for name in Self.arrays where members[name] ?? .null != .null {
+        for endpoint in Endpoint.known { _ = try url(endpoint.rawValue, in: members) }
+        let aliases = members[Self.aliases]?.object
+        for name in aliases?.names ?? [] { _ = try url(name, in: aliases, as: Self.aliases + ".") }
+        for name in Self.arrays where members[name] != nil {
             guard members[name]?.strings != nil else {
                 throw Self.invalid("expected '\(name)' to be an array of strings, found \(members[name].foundStrings)")
             }
@@ -67,7 +66,7 @@ public struct ProviderMetadata: Sendable, Hashable {
 
     /// The URL of an endpoint; nil if the provider has none, or names a URL that it may not name.
     public subscript(endpoint: Endpoint) -> SecureURL? {
-        (try? url(document[endpoint.rawValue], of: endpoint.rawValue)) ?? nil
+        (try? url(endpoint.rawValue, in: document)) ?? nil
     }
 
     /// Returns the URL of a required endpoint.
@@ -75,7 +74,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member, or the one whose
     ///   URL the issuer may not name.
     public func require(_ endpoint: Endpoint) throws -> SecureURL {
-        guard let url = try url(document[endpoint.rawValue], of: endpoint.rawValue) else {
+        guard let url = try url(endpoint.rawValue, in: document) else {
             throw Self.invalid("the provider \(issuer) has no '\(endpoint.rawValue)' in its metadata")
         }
         return url
@@ -94,14 +93,16 @@ public struct ProviderMetadata: Sendable, Hashable {
     package func verifying(as newer: ProviderMetadata) -> ProviderMetadata {
         var metadata = self
         for name in [Endpoint.keys.rawValue, "id_token_signing_alg_values_supported"] {
-            if let value = newer.document[name], value != .null { metadata.document[name] = value }
+            if let value = newer.document[nonEmpty: name] { metadata.document[name] = value }
         }
         return metadata
     }
 
-    /// Reads the URL of a member; nil if it is absent. In metadata from an app, the URL may be on any host.
-    func url(_ value: JSON?, of name: String) throws -> SecureURL? {
-        guard let value, value != .null else { return nil }
+    /// Reads the URL of a member; nil if it is absent, also as an empty string. In metadata from an app, the URL may be
+    /// on any host.
+    func url(_ name: String, in members: JSON.Object?, as path: String = "") throws -> SecureURL? {
+        guard let value = members?[nonEmpty: name] else { return nil }
+        let name = path + name
         guard let text = value.string else {
             throw Self.invalid("expected '\(name)' to be a string, found \(value.kind)")
         }

@@ -2,8 +2,9 @@ public import FoundationEssentials
 
 /// The claims about a user (OpenID Connect Core §5.1), from an ID token or the userinfo endpoint.
 ///
-/// The standard claims have properties. Read all others by name. If a claim has the wrong JSON type, its property is
-/// nil.
+/// The standard claims have properties. Read all others by name. If a claim has the wrong JSON type or is empty, its
+/// property is nil. If a provider has cut a text in the middle of a character, U+FFFD takes its place. Never identify a
+/// user by such a text: two different ones may be equal.
 ///
 /// ```swift
 /// claims.name                  // "Jane Doe"
@@ -15,49 +16,53 @@ public struct Claims: Sendable, Hashable, Codable {
 
     package init(_ members: JSON.Object) { self.members = members }
 
-    /// A claim by its name.
+    /// A claim by its name; nil if it is missing or null.
     public subscript(name: String) -> JSON? { members[name] }
 
-    /// The user's identifier (`sub`): unique at the issuer and never reassigned. Use it with the issuer as the key.
-    public var subject: String? { self["sub"]?.string }
+    /// The user's identifier (`sub`): unique at the issuer and never reassigned. Use it with the issuer as the key. It is
+    /// nil if a character of it is broken (U+FFFD).
+    public var subject: String? { self["sub"]?.exactString }
     /// The full name.
-    public var name: String? { self["name"]?.string }
+    public var name: String? { text("name") }
     /// The given names.
-    public var givenName: String? { self["given_name"]?.string }
+    public var givenName: String? { text("given_name") }
     /// The family names.
-    public var familyName: String? { self["family_name"]?.string }
+    public var familyName: String? { text("family_name") }
     /// The middle names.
-    public var middleName: String? { self["middle_name"]?.string }
+    public var middleName: String? { text("middle_name") }
     /// The casual name.
-    public var nickname: String? { self["nickname"]?.string }
+    public var nickname: String? { text("nickname") }
     /// The name that the user prefers; neither unique nor permanent.
-    public var preferredUsername: String? { self["preferred_username"]?.string }
+    public var preferredUsername: String? { text("preferred_username") }
     /// The URL of the profile page.
-    public var profile: String? { self["profile"]?.string }
+    public var profile: String? { text("profile") }
     /// The URL of a picture.
-    public var picture: String? { self["picture"]?.string }
+    public var picture: String? { text("picture") }
     /// The URL of a web page.
-    public var website: String? { self["website"]?.string }
+    public var website: String? { text("website") }
     /// The email address; neither unique nor permanent.
-    public var email: String? { self["email"]?.string }
+    public var email: String? { text("email") }
     /// Whether the provider verified that the address belongs to the user.
     public var isEmailVerified: Bool? { self["email_verified"]?.bool }
     /// The gender.
-    public var gender: String? { self["gender"]?.string }
+    public var gender: String? { text("gender") }
     /// The birthday as `YYYY-MM-DD`, `0000-MM-DD` or `YYYY`.
-    public var birthdate: String? { self["birthdate"]?.string }
+    public var birthdate: String? { text("birthdate") }
     /// The time zone, for example `Europe/Paris`.
-    public var zoneInfo: String? { self["zoneinfo"]?.string }
+    public var zoneInfo: String? { text("zoneinfo") }
     /// The language, for example `en-US`.
-    public var locale: String? { self["locale"]?.string }
+    public var locale: String? { text("locale") }
     /// The telephone number.
-    public var phoneNumber: String? { self["phone_number"]?.string }
+    public var phoneNumber: String? { text("phone_number") }
     /// Whether the provider verified that the number belongs to the user.
     public var isPhoneNumberVerified: Bool? { self["phone_number_verified"]?.bool }
     /// The parts of the postal address: `formatted`, `street_address`, `locality`, `region`, `postal_code`, `country`.
     public var address: JSON.Object? { self["address"]?.object }
     /// When the claims were last changed.
     public var updatedAt: Date? { date("updated_at") }
+
+    /// Core §5.3.2: a claim that is not returned should be neither null nor empty. Some providers send it so.
+    private func text(_ name: String) -> String? { members[nonEmpty: name]?.string }
 
     /// Reads a time in seconds since 1970 (RFC 7519 §2, NumericDate).
     func date(_ name: String) -> Date? { self[name]?.double.map(Date.init(timeIntervalSince1970:)) }

@@ -15,16 +15,14 @@ package struct ClaimsVerifier: Sendable {
         case required(String)
     }
 
-    /// Whether a claim must be present. An optional one is checked if it is present (with `optionalOrNull`, and not null),
-    /// an ignored one never.
+    /// Whether a claim must be present. An optional one is checked if it is present, an ignored one never.
     package enum Presence: Sendable {
-        case required, optional, optionalOrNull, ignored
+        case required, optional, ignored
 
         fileprivate func covers(_ claim: JSON?) -> Bool {
             switch self {
             case .required: true
             case .optional: claim != nil
-            case .optionalOrNull: claim != nil && claim != .null
             case .ignored: false
             }
         }

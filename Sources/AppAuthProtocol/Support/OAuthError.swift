@@ -7,11 +7,14 @@ public struct OAuthError: Sendable, Hashable, Codable {
     /// The URI of a page about the error.
     public let errorURI: String?
 
-    /// Creates an error from a server's texts. Each becomes one line of at most 64, 300 and 300 code points.
+    /// Creates an error from a server's texts. Each becomes one line of at most 64, 300 and 300 code points. An empty
+    /// description or URI counts as absent.
     public init(error: String, errorDescription: String? = nil, errorURI: String? = nil) {
         self.error = error.onOneLine.shortened(to: 64)
-        self.errorDescription = errorDescription?.onOneLine.shortened(to: 300)
-        self.errorURI = errorURI?.onOneLine.shortened(to: 300)
+        func line(_ text: String?) -> String? {
+            text.flatMap { $0.isEmpty ? nil : $0.onOneLine.shortened(to: 300) }
+        }
+        (self.errorDescription, self.errorURI) = (line(errorDescription), line(errorURI))
     }
 
     /// Creates an error without the secrets of the request: some servers repeat the code or token that they reject.

@@ -3,11 +3,11 @@ internal import JOSE
 
 extension TransportResponse {
     /// Whether a response with the status of a success is an error (RFC 6749 §5.2), as several servers send it, GitHub
-    /// among them: it has an `error`, and nothing that was requested. `null` counts as absent.
+    /// among them: it has an `error`, and nothing that was requested.
     var isErrorWithoutStatus: Bool {
         guard status == .ok, let members = (try? JSON(parsing: body))?.object else { return false }
-        return members["error"]?.string?.isEmpty == false
-            && ["access_token", "refresh_token", "device_code"].allSatisfy { (members[$0] ?? .null) == .null }
+        return members[nonEmpty: "error"]?.string != nil
+            && ["access_token", "refresh_token", "device_code"].allSatisfy { members[nonEmpty: $0] == nil }
     }
 
     /// Returns the OAuth error of a response (RFC 6749 §5.2), or an error about the status if it has none.
@@ -36,9 +36,12 @@ extension TransportResponse {
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
-        guard let json = try? JSON(parsing: body), let code = json["error"]?.string, !code.isEmpty else { return nil }
+        guard let members = (try? JSON(parsing: body))?.object, let code = members[nonEmpty: "error"]?.string else {
+            return nil
+        }
         return OAuthError(
-            error: code, errorDescription: json["error_description"]?.string, errorURI: json["error_uri"]?.string,
+            error: code, errorDescription: members["error_description"]?.string,
+            errorURI: members["error_uri"]?.string,
             hiding: secrets)
     }
 

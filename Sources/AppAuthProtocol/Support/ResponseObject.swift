@@ -1,7 +1,11 @@
 package import FoundationEssentials
 internal import HTTPTypes
 
-/// The JSON object of a response, with strict access: a member must have the right type, and `null` counts as absent.
+/// The JSON object of a response, with strict access: a member must have the right type, unless it is absent.
+///
+/// `null` is always absent. An empty string is absent where it means nothing: for credentials, URLs, scopes and
+/// lifetimes. It is a value, and usually a wrong one, where the absence of a value might permit something: a name that
+/// is compared, such as `iss` or `aud`, and a time.
 package struct ResponseObject {
     package let members: JSON.Object
     private let refuse: @Sendable (String) -> AuthError
@@ -42,28 +46,43 @@ package struct ResponseObject {
 
     package func refusal(_ message: String) -> AuthError { refuse(message) }
 
-    package func value(_ name: String) -> JSON? {
-        // Not `?:`, in which `nil` would be the JSON null.
-        guard let value = members[name], value != .null else { return nil }
-        return value
+    /// Reads a string that is compared or identifies something: an empty one is a value.
+    package func string(_ name: String) throws -> String? { try members[name].map { try string(name, $0) } }
+
+    private func string(_ name: String, _ value: JSON) throws -> String {
+        guard let text = value.exactString else {
+            throw refuse("expected '\(name)' to be a string, found \(value.kind)")
+        }
+        return text
     }
 
-    package func string(_ name: String) throws -> String? {
-        guard let value = value(name) else { return nil }
+    private func nonEmptyString(_ name: String) throws -> String? {
+        try members[nonEmpty: name].map { try string(name, $0) }
+    }
+
+    /// Reads a string that is only shown to users: a broken character does no harm in it.
+    package func shownText(_ name: String) throws -> String? {
+        guard let value = members[nonEmpty: name] else { return nil }
         guard let text = value.string else { throw refuse("expected '\(name)' to be a string, found \(value.kind)") }
         return text
     }
 
     /// Reads visible ASCII and spaces (RFC 6749 appendix A), so that nothing can break out of a header field or a form.
     package func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
-        guard let text = try string(name) else { return nil }
+        guard let text = try nonEmptyString(name) else { return nil }
         func refusal(_ found: String) -> AuthError {
             refuse("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
         }
         let length = text.utf8.count
-        guard (1...count).contains(length) else { throw refusal("\(length)") }
+        guard length <= count else { throw refusal("\(length)") }
         guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw refusal("other characters") }
         return text
+    }
+
+    /// Reads a list of scopes. RFC 6749 §3.3: it has at least one, so that an empty list counts as absent.
+    package func scope() throws -> [Scope]? {
+        guard let scope = try string("scope").map([Scope].init(spaceDelimited:)), !scope.isEmpty else { return nil }
+        return scope
     }
 
     func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
@@ -75,7 +94,7 @@ package struct ResponseObject {
 
     /// Reads a string, or an array of strings (RFC 7519 §4.1.3).
     package func stringOrStrings(_ name: String) throws -> [String]? {
-        guard let value = value(name) else { return nil }
+        guard let value = members[name] else { return nil }
         guard let strings = value.stringOrStrings else {
             throw refuse(
                 "expected '\(name)' to be a string or an array of strings, found \(members[name].foundStrings)")
@@ -86,7 +105,7 @@ package struct ResponseObject {
     /// - Parameter server: The server that names the URL; nil if only the caller knows it and itself calls
     ///   ``SecureURL/objection(namedBy:)``.
     func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
-        guard let text = try string(name) else { return nil }
+        guard let text = try nonEmptyString(name) else { return nil }
         let url: SecureURL
         do { url = try SecureURL(text) } catch let error as AuthError { throw refuse("'\(name)': \(error.message)") }
         if let objection = server.flatMap(url.objection(namedBy:)) { throw refuse("'\(name)': \(objection)") }
@@ -95,7 +114,7 @@ package struct ResponseObject {
 
     /// Reads a time in seconds since 1970 (RFC 7519 §2, NumericDate).
     package func time(_ name: String) throws -> Date? {
-        guard let value = value(name) else { return nil }
+        guard let value = members[name] else { return nil }
         guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
             throw refuse("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")
         }
@@ -105,7 +124,7 @@ package struct ResponseObject {
     /// Reads a time that nothing depends on: a number, or a string with one, as several servers send it. Returns nil
     /// for anything else.
     func informativeTime(_ name: String) -> Date? {
-        guard let seconds = value(name).flatMap(Self.number), (0...Self.latestTime).contains(seconds) else {
+        guard let seconds = members[name].flatMap(Self.number), (0...Self.latestTime).contains(seconds) else {
             return nil
         }
         return Date(timeIntervalSince1970: seconds)
@@ -122,7 +141,7 @@ package struct ResponseObject {
     func seconds(
         _ name: String, atLeast least: Int = 0, _ rounding: FloatingPointRoundingRule = .towardZero
     ) throws -> Int? {
-        guard let value = value(name) else { return nil }
+        guard let value = members[nonEmpty: name] else { return nil }
         guard let number = Self.number(value), (Double(least)...Double(Self.longestLifetime)).contains(number) else {
             let found = members[name].foundNumber
             throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
@@ -132,6 +151,11 @@ package struct ResponseObject {
 }
 
 extension JSON {
-    /// A string as an array of one, or an array of strings (RFC 7519 §4.1.3); nil for anything else.
-    var stringOrStrings: [String]? { strings ?? string.map { [$0] } }
+    /// A string as an array of one, or an array of strings (RFC 7519 §4.1.3); nil for anything else, and if one of them
+    /// cannot identify anything.
+    var stringOrStrings: [String]? {
+        let values = array ?? [self]
+        let strings = values.compactMap(\.exactString)
+        return strings.count == values.count ? strings : nil
+    }
 }

@@ -36,7 +36,7 @@ public struct DeviceAuthorization: Sendable {
         // RFC 8628 §6.1: users read and type it.
         userCode = try Self.code("user_code", in: object, atMost: Self.longestUserCode)
         // `verification_url` is the name in an early draft, which some providers still use.
-        let isOfDraft = object.value("verification_uri") == nil
+        let isOfDraft = object.members[nonEmpty: "verification_uri"] == nil
         let name = isOfDraft ? "verification_url" : "verification_uri"
         guard let uri = try object.url(name, namedBy: request.endpoint) else {
             throw object.refusal("expected 'verification_uri', found none")

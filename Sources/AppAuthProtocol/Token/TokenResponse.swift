@@ -57,8 +57,8 @@ package struct TokenResponse: Sendable {
         tokenType = known
         refreshToken = try object.secret("refresh_token")
         idToken = try object.secret("id_token")
-        scope = try object.string("scope").map([Scope].init(spaceDelimited:))
-        authorizationDetails = try object.value("authorization_details").map { value in
+        scope = try object.scope()
+        authorizationDetails = try object.members["authorization_details"].map { value in
             guard let array = value.array else {
                 throw object.refusal("expected 'authorization_details' to be an array, found \(value.kind)")
             }

@@ -50,7 +50,7 @@ extension Claims {
             @Sendable func refusal(_ message: String) -> AuthError {
                 AuthError(.invalidResponse, .userInfo, "invalid claim sources: \(message)")
             }
-            guard let value = self["_claim_names"], value != .null else { return [] }
+            guard let value = self["_claim_names"] else { return [] }
             let names = try ResponseObject(value, refuse: refusal)
             let sources = try ResponseObject(self["_claim_sources"], refuse: refusal)
             var claimNames: [ExactText: Set<String>] = [:]
@@ -61,7 +61,7 @@ extension Claims {
                 throw refusal("expected at most \(Self.mostSources) sources, found \(claimNames.count)")
             }
             return try claimNames.map { ($0.text, $1) }.sorted { $0.0 < $1.0 }.map { name, claims in
-                try ClaimSource(name: name, claimNames: claims, source: sources.value(name))
+                try ClaimSource(name: name, claimNames: claims, source: sources.members[name])
             }
         }
     }
@@ -175,7 +175,7 @@ extension ClaimSource {
     fileprivate func expected(_ client: Client) -> ClaimsVerifier {
         var expected = ClaimsVerifier(client: client, refusal: refusal)
         (expected.type, expected.iss) = (.generic, .ignored)
-        (expected.aud, expected.exp, expected.nbf) = (.optionalOrNull, .optionalOrNull, .optionalOrNull)
+        (expected.aud, expected.exp, expected.nbf) = (.optional, .optional, .optional)
         return expected
     }
 

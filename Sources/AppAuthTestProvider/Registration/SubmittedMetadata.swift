@@ -81,13 +81,13 @@ private struct Reader {
     let members: JSON.Object
 
     func text(_ name: String) throws(OAuthFailure) -> String? {
-        guard let value = members[name], value != .null else { return nil }
+        guard let value = members[name] else { return nil }
         guard let text = value.string, !text.isEmpty else { throw .clientMetadata("expected \(name) to be a text") }
         return text
     }
 
     func strings(_ name: String) throws(OAuthFailure) -> [String]? {
-        guard let value = members[name], value != .null else { return nil }
+        guard let value = members[name] else { return nil }
         guard let strings = value.strings else { throw .clientMetadata("expected \(name) to be an array of texts") }
         return strings
     }

@@ -106,7 +106,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test(arguments: [1, ["a"], "", "op.example/x", "https://op.example/x#f"] as [JSON])
+    @Test(arguments: [1, ["a"], " ", "op.example/x", "https://op.example/x#f"] as [JSON])
     func `an endpoint that is no URL is refused`(value: JSON) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["token_endpoint"] = value }, at: .openIDConfiguration)
@@ -116,7 +116,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test(arguments: [nil, JSON.null])
+    @Test(arguments: [nil, JSON.null, ""])
     func `a member that is missing is named when it is needed`(value: JSON?) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["token_endpoint"] = value }, at: .openIDConfiguration)

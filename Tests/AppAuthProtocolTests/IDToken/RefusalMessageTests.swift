@@ -21,7 +21,7 @@ struct RefusalMessageTests {
             ("aud", 7, "expected 'aud' to be a string or an array of strings, found a number"),
             ("aud", ["a", 1], "expected 'aud' to be a string or an array of strings, found an array"),
             ("aud", "other", "found 'other'"), ("azp", "other", "expected 'azp' to be 's6BhdRkqt3', found 'other'"),
-            ("azp", true, "found true or false"), ("iss", 1, "found a number"), ("iss", .null, "found null"),
+            ("azp", true, "found true or false"), ("iss", 1, "found a number"), ("iss", .null, "found none"),
             ("sub", nil, "expected 'sub' of 1 to 255 ASCII characters, found none"),
             ("sub", ["a": 1], "expected 'sub' of 1 to 255 ASCII characters, found an object"),
             ("sub", "", "expected 'sub' of 1 to 255 ASCII characters, found 0"),
@@ -60,7 +60,11 @@ struct RefusalMessageTests {
     @Test(
         arguments: [
             ("request_uri", nil, "expected 'request_uri', found none"),
-            ("request_uri", "", "expected 'request_uri' to be 1 to 2048 visible ASCII characters, found 0"),
+            ("request_uri", "", "expected 'request_uri', found none"),
+            (
+                "request_uri", .string(String(repeating: "a", count: 2049)),
+                "expected 'request_uri' to be 1 to 2048 visible ASCII characters, found 2049"
+            ),
             ("request_uri", "urn:a b", "found other characters"),
             ("request_uri", 1, "found a number"), ("expires_in", nil, "expected 'expires_in', found none"),
             ("expires_in", "soon", "seconds, found 'soon'"), ("expires_in", 0, "to be 1 to"),

@@ -158,7 +158,7 @@ struct RegistrationTests {
     @Test(
         arguments: [
             (nil, "expected 'client_id', found none"), (7, "expected 'client_id' to be a string"),
-            ("", "'client_id' to be 1 to"), ("a\nb", "'client_id' to be 1 to"),
+            ("", "expected 'client_id', found none"), ("a\nb", "'client_id' to be 1 to"),
         ] as [(JSON?, String)])
     func `a response without a usable client id is refused`(value: JSON?, message: String) async throws {
         try await World.run { world in

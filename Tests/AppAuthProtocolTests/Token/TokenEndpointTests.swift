@@ -91,7 +91,8 @@ struct TokenEndpointTests {
     @Test(
         arguments: [
             ("invalid_grant", nil, .refused, false), ("invalid_grant", .null, .refused, false),
-            ("slow_down", .null, .refused, true), ("server_error", nil, .perhapsProcessed, true),
+            ("invalid_grant", "", .refused, false), ("slow_down", .null, .refused, true),
+            ("server_error", nil, .perhapsProcessed, true),
             ("temporarily_unavailable", .null, .perhapsProcessed, true),
         ] as [(String, JSON?, AuthError.Outcome, Bool)])
     func `with the status 200, only the code says whether the server rejected the request`(

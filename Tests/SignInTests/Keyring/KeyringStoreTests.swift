@@ -1,5 +1,6 @@
 import Foundation
 import JOSE
+import TestFixtures
 import Testing
 
 /// The library's store in a real GNOME Keyring.
@@ -19,7 +20,7 @@ struct KeyringStoreTests {
             try await fixture.withKeyring(.unlocked) { bus in
                 for options in [[], ["--expected"]] {
                     let load = try [BuiltProducts.path("keyring-program"), "load"] + options
-                    #expect(try await fixture.start(load, [], bus).outcome().result()["session"] == .null)
+                    #expect(try await fixture.start(load, [], bus).outcome().result().isNull("session"))
                 }
                 #expect(try await fixture.keyringProgram("stored", with: bus)["stored"] == [])
                 for name in ["first", "second"] {
@@ -27,7 +28,7 @@ struct KeyringStoreTests {
                     let stored = try await fixture.keyringProgram("stored", with: bus)["stored"]
                     #expect(stored == [["account": "Zoë", "label": "A test's sign-in"]])
                 }
-                #expect(try await fixture.keyringProgram("remove", with: bus)["session"] == .null)
+                #expect(try await fixture.keyringProgram("remove", with: bus).isNull("session"))
                 #expect(try await fixture.keyringProgram("stored", with: bus)["stored"] == [])
             }
         }
@@ -134,7 +135,7 @@ struct KeyringStoreTests {
     @Test func `before the first keyring exists there is no session, and none can be stored`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
-                #expect(try await fixture.keyringProgram("load", with: bus)["session"] == .null)
+                #expect(try await fixture.keyringProgram("load", with: bus).isNull("session"))
                 for call in ["save", "probe", "prepare"] {
                     try expect(await fixture.keyringProgram(call, with: bus), "locked", isTemporary: true)
                 }
@@ -199,7 +200,7 @@ struct KeyringStoreTests {
             try await fixture.withKeyring(.unlocked) { bus in
                 _ = try await fixture.keyringProgram("save", with: bus)
                 let found = try await fixture.keyringProgram("load", "--library", library, with: bus)
-                #expect(found["session"] == .null, "\(found)")
+                #expect(found.isNull("session"), "\(found)")
             }
         }
     }
@@ -227,14 +228,14 @@ struct KeyringStoreTests {
                 let all = try await program("stored")["stored"]?.array
                 if state == "damaged" {
                     #expect(aside?.string?.hasPrefix("A test's sign-in (damaged, set aside ") == true)
-                    #expect(session == .null)
+                    #expect(session == nil)
                     #expect(all?.count == 1 && all?.first?["label"] == aside, "\(String(describing: all))")
                     let account = try #require(all?.first?["account"]?.string)
                     #expect(account.hasPrefix("Zoë "))
                     #expect(try await program("load", "--account", account)["problem"]?.string == "damaged")
                     _ = try await fixture.keyringProgram("save", "second", with: bus)
                 } else {
-                    #expect(aside == .null && session?.string == "first")
+                    #expect(aside == nil && session?.string == "first")
                     #expect(all?.isEmpty == true)
                 }
                 let stored = try await fixture.keyringProgram("stored", with: bus)["stored"]

@@ -1,5 +1,6 @@
 import Foundation
 import JOSE
+import TestFixtures
 import Testing
 
 /// "The keyring, else a file", and the way from one to the other.
@@ -10,7 +11,7 @@ struct StoreChoiceTests {
             let file = fixture.home + "/session"
             try await fixture.withKeyring(.unlocked) { bus in
                 let choice = try await fixture.keyringProgram("choose", file, with: bus)
-                #expect(choice["keyring"] == true && choice["problem"] == .null, "\(choice)")
+                #expect(choice["keyring"] == true && choice.isNull("problem"), "\(choice)")
                 #expect(choice["place"]?.string == "keyring:keyring-program/Zoë")
                 for application in ["keyring-program", "swift-appauth trial"] {
                     let left = try await fixture.keyringProgram("stored", "--application", application, with: bus)
@@ -40,7 +41,7 @@ struct StoreChoiceTests {
             for keyring in [KeyringSession.Kind.locked(isAnswered: true), .locked(isAnswered: false)] {
                 try await fixture.withKeyring(keyring) { bus in
                     let choice = try await fixture.keyringProgram("choose", file, with: bus)
-                    #expect(choice["keyring"] == false && choice["problem"] == .null, "\(choice)")
+                    #expect(choice["keyring"] == false && choice.isNull("problem"), "\(choice)")
                 }
             }
         }
@@ -52,7 +53,7 @@ struct StoreChoiceTests {
             _ = try await fixture.login("--store", "file:\(file)").result()
             try await fixture.withKeyring(.unlocked) { bus in
                 let before = try await fixture.keyringProgram("choose", file, with: bus)
-                #expect(before["keyring"] == false && before["problem"] == .null, "\(before)")
+                #expect(before["keyring"] == false && before.isNull("problem"), "\(before)")
                 #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
                 #expect(try await fixture.keyringProgram("choose", file, with: bus)["keyring"] == true)
                 #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")

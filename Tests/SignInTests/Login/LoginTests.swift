@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -47,7 +48,7 @@ struct LoginTests {
         try await withDesk { fixture in
             let result = try await fixture.login("--scope", "profile").result()
             #expect(result.object?.members.map(\.name).sorted() == Self.members)
-            #expect(result["id_token_claims"] == .null)
+            #expect(result.isNull("id_token_claims"))
             #expect(result["scope"]?.string == "profile")
             #expect(result["has_refresh_token"] == false)
             #expect(fixture.ownRequests == [.openIDConfiguration, .token])
@@ -69,7 +70,7 @@ struct LoginTests {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
             let login = try await fixture.login()
-            #expect(try login.result()["access_token_expires_at"] == .null)
+            #expect(try login.result().isNull("access_token_expires_at"))
         }
     }
 

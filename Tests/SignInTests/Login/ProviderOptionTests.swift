@@ -2,6 +2,7 @@ import AppAuthTestProvider
 import Foundation
 import HTTPTypes
 import JOSE
+import TestFixtures
 import Testing
 
 /// `sign-in` at providers that need more than the standards.
@@ -37,7 +38,7 @@ struct ProviderOptionTests {
     @Test func `--preset github signs in, and later commands know its dialect`() async throws {
         try await withDesk(.gitHub) { fixture in
             let result = try await fixture.start(["login"] + gitHub(fixture)).outcome().result()
-            #expect(result["scope"]?.string == "profile email" && result["id_token_claims"] == .null)
+            #expect(result["scope"]?.string == "profile email" && result.isNull("id_token_claims"))
             let token = try await fixture.run("token", "--force-refresh", "--json").result()
             #expect(token["scope"]?.string == "profile email")
             fixture.provider.revokeGrant(of: try #require(token["access_token"]?.string))

@@ -2,6 +2,7 @@ import AppAuth
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// `--resource` without `--issuer`: the resource says where to sign in (RFC 9728).
@@ -23,7 +24,7 @@ struct ResourceTests {
             let outcome = try await fixture.run("login", "--json", "--resource", url)
             let session = try outcome.result()
             #expect(session["issuer"]?.string == fixture.issuer && session["scope"] == "offline_access api")
-            #expect(session["id_token_claims"] == .null && session["has_refresh_token"] == true)
+            #expect(session.isNull("id_token_claims") && session["has_refresh_token"] == true)
             #expect(outcome.errorLines.first == "\(url) is protected by \(fixture.issuer).")
             let id = try #require(session["client_id"]?.string)
             #expect(outcome.errorLines.contains("Registered there as \(id)."))

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -29,7 +30,7 @@ struct RefreshFailureTests {
             let entry = try #require(listed["sessions"]?.array?.first)
             #expect(entry["state"]?.string == "ended")
             #expect(entry["reason"]?.string?.contains("invalid_grant") == true)
-            #expect(entry["has_refresh_token"] == false && entry["access_token_expires_at"] == .null)
+            #expect(entry["has_refresh_token"] == false && entry.isNull("access_token_expires_at"))
 
             // A new sign-in replaces it.
             _ = try await fixture.login().result()

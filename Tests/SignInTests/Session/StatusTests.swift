@@ -3,6 +3,7 @@ import AppAuthSession
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -25,7 +26,7 @@ struct StatusTests {
             #expect(entry["access_token_expires_at"] == login["access_token_expires_at"])
             #expect(entry["has_refresh_token"] == true)
             #expect(entry["state"]?.string == "signed_in")
-            #expect(entry["reason"] == .null)
+            #expect(entry.isNull("reason"))
 
             let text = try await fixture.run("status")
             #expect(text.outputLines.first?.hasPrefix("PROFILE  USER") == true, "\(text)")
@@ -58,7 +59,7 @@ struct StatusTests {
             #expect(fixture.provider.count(.token) == 2)
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
             let listed = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
-            #expect(listed?["refresh_paused_until"] == .null && listed?["refresh_error"] == .null)
+            #expect(listed?.isNull("refresh_paused_until") == true && listed?.isNull("refresh_error") == true)
         }
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -103,7 +104,7 @@ struct TokenTests {
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
             _ = try await fixture.login().result()
             let printed = try await fixture.run("token", "--json")
-            #expect(try printed.result()["expires_at"] == .null)
+            #expect(try printed.result().isNull("expires_at"))
             #expect(fixture.provider.count(.token) == 1)
         }
     }

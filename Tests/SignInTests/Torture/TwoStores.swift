@@ -57,8 +57,7 @@ struct TwoStores {
             guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
             return try AuthStateRecord(decoding: Array(bytes), from: file)
         case .keyring:
-            let json = try #require(try await program(["record"]).outcome().result()["record"])
-            guard json != .null else { return nil }
+            guard let json = try await program(["record"]).outcome().result()["record"] else { return nil }
             return try AuthStateRecord(decoding: Array(json.serialized().utf8), from: "the keyring")
         }
     }

@@ -122,7 +122,7 @@ public struct ClientMetadata: Sendable, Hashable {
         set { self["frontchannel_logout_uri"] = newValue.map(JSON.string) }
     }
 
-    private func string(_ name: String) -> String? { members[name]?.string }
+    private func string(_ name: String) -> String? { members[nonEmpty: name]?.string }
     private func strings(_ name: String) -> [String]? { members[name]?.strings }
     private func list(_ values: [String]?) -> JSON? { values.map { .array($0.map(JSON.string)) } }
 

@@ -119,9 +119,9 @@ public struct ClientRegistration: Sendable, Hashable {
 
     /// Returns the registered authentication.
     package func authentication(keyNamed name: String? = nil) throws -> ClientAuthentication {
-        let registered = metadata["token_endpoint_auth_method"] ?? .null
         // RFC 7591 §2: the default.
-        guard let method = registered == .null ? "client_secret_basic" : registered.string else {
+        let registered = metadata.members[nonEmpty: "token_endpoint_auth_method"] ?? "client_secret_basic"
+        guard let method = registered.string else {
             throw Self.unusable("expected 'token_endpoint_auth_method' to be a string, found \(registered.kind)")
         }
         switch (method, clientSecret) {

@@ -37,7 +37,9 @@ extension Client {
         idTokenRules.signedResponseAlgorithm.map { [$0] } ?? registered("id_token_signed_response_alg")
     }
 
-    private func registered(_ member: String) -> [String]? { registration?.metadata[member]?.string.map { [$0] } }
+    private func registered(_ member: String) -> [String]? {
+        registration?.metadata.members[nonEmpty: member]?.string.map { [$0] }
+    }
 }
 
 extension [String] {

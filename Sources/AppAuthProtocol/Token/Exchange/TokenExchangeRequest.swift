@@ -98,7 +98,7 @@ public struct ExchangedToken: Sendable, Hashable {
         tokenType = type.uppercased() == "N_A" ? nil : type
         self.received = received
         lifetime = try object.seconds("expires_in").map { .seconds($0) }
-        scope = try object.string("scope").map([Scope].init(spaceDelimited:))
+        scope = try object.scope()
         refreshToken = try object.secret("refresh_token")
     }
 
