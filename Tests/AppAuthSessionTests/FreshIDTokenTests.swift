@@ -100,6 +100,34 @@ struct FreshIDTokenTests {
         }
     }
 
+    /// Two other machines refresh, one after the other, just before this one would. Their access tokens are valid.
+    @Test(arguments: [(0, true), (599, true), (600, false), (700, false)] as [(Double, Bool)])
+    func `what other machines have stored is returned until it expires`(age: Double, isReturned: Bool) async throws {
+        try await World.run { world in
+            let clock = world.clock
+            let other = try await world.signIn()
+            var records = [await other.record]
+            for _ in 0..<2 {
+                _ = try await other.freshAccessToken(forceRefresh: true)
+                records.append(await other.record)
+            }
+            clock.advance(by: age)
+            var environment = world.environment
+            environment.now = {
+                Timestamp(wall: clock.timestamp.wall, sinceBoot: clock.timestamp.sinceBoot, boot: "another")
+            }
+            let store = BusyStore(Array(records.dropFirst()))
+            let state = AuthState(record: records[0], store: store, environment: environment)
+            do {
+                let token = try await state.freshIDToken(minimumValidity: .seconds(700))
+                #expect(isReturned && token == records[2].idToken)
+            } catch let error as AuthError {
+                #expect(!isReturned && error.code == .noIDToken, "\(error)")
+            }
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
     @Test func `a provider that sends none at a refresh is reported, and the session goes on`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.sendsIDTokenOnRefresh = false
@@ -157,4 +185,26 @@ struct FreshIDTokenTests {
             #expect(await store.record?.idToken == token && world.provider.count(.token) == 2)
         }
     }
+}
+
+/// A store to which other machines write: each read finds their next session.
+private actor BusyStore: TokenStore {
+    private var records: [AuthStateRecord]
+    private let lock = RefreshQueue()
+    nonisolated let location = "a busy store"
+
+    init(_ records: [AuthStateRecord]) { self.records = records }
+
+    func load() -> AuthStateRecord? { records.count > 1 ? records.removeFirst() : records.first }
+
+    func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) throws -> Result {
+        var record = records.first
+        let result = try change(&record)
+        records = [record].compactMap(\.self)
+        return result
+    }
+
+    func refreshLock() async throws -> RefreshLock { try await lock.wait() }
 }

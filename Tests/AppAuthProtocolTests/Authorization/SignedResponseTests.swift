@@ -23,8 +23,9 @@ struct SignedResponseTests {
 
     @Test(
         arguments: [
-            ("iss", "https://other.example"), ("iss", nil), ("aud", "other"), ("aud", nil), ("exp", nil),
-            ("code", nil), ("exp", "soon"),
+            ("iss", "https://other.example"), ("iss", nil), ("iss", .null), ("iss", ""), ("aud", "other"), ("aud", nil),
+            ("aud", .null), ("aud", ""), ("exp", nil), ("exp", .null), ("exp", ""), ("code", nil), ("code", .null),
+            ("code", ""), ("exp", "soon"),
         ] as [(String, JSON?)])
     func `one that lacks a claim, or is for another client, is refused`(name: String, value: JSON?) async throws {
         let host = try Host(signer)
@@ -32,6 +33,21 @@ struct SignedResponseTests {
         #expect(error?.code == .invalidRedirect)
         #expect(error?.message.contains("'\(name)'") == true)
         #expect(host.codes.withLock { $0.isEmpty })
+    }
+
+    /// It is not about a user, so that its issuer is the provider, also where that of an ID token is a tenant.
+    @Test(arguments: [("", nil), ("/31537af4-6d77-4bb9-a681-d2394888ea26", "'iss'"), ("/{tenantid}", "'iss'")])
+    func `its issuer is the provider, not a tenant`(suffix: String, message: String?) async throws {
+        let tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+        var rules = IDTokenRules()
+        rules.issuer = .template(Signer.issuer + "/{tenantid}")
+        let host = try Host(signer)
+        let error = try await exchange(request(rules: rules), at: host) { claims in
+            (claims["iss"], claims["tid"]) = (.string(Signer.issuer + suffix), .string(tenant))
+        }
+        #expect(error?.code == (message == nil ? .invalidGrant : .invalidRedirect))
+        #expect(message.map { error?.message.contains($0) == true } != false, "\(error as Any)")
+        #expect(host.codes.withLock { $0.count } == (message == nil ? 1 : 0))
     }
 
     @Test(arguments: [(-59, true), (-60, false)])
@@ -139,7 +155,7 @@ struct SignedResponseTests {
 
     private func request(
         _ mode: AuthorizationRequest.ResponseMode? = .jwt, responses: [String]? = ["ES256"], idTokens: [String]? = nil,
-        authentication: ClientAuthentication = .none
+        authentication: ClientAuthentication = .none, rules: IDTokenRules = .init()
     ) throws -> AuthorizationRequest {
         var more = JSON.Object()
         more["authorization_signing_alg_values_supported"] = responses.map { .array($0.map(JSON.string)) }
@@ -152,9 +168,9 @@ struct SignedResponseTests {
             ], more: more)
         var options = AuthorizationRequest.Options()
         options.responseMode = mode
-        return try AuthorizationRequest(
-            client: Client(id: "s6BhdRkqt3", authentication: authentication, provider: provider),
-            redirectURI: "http://127.0.0.1/cb", options: options)
+        var client = Client(id: "s6BhdRkqt3", authentication: authentication, provider: provider)
+        client.idTokenRules = rules
+        return try AuthorizationRequest(client: client, redirectURI: "http://127.0.0.1/cb", options: options)
     }
 
     /// Has a signer's keys, and refuses every code.
