@@ -166,6 +166,26 @@ struct IntrospectionTests {
         }
     }
 
+    /// It is the provider's statement, so that its issuer is the provider, also where that of an ID token is a tenant.
+    @Test(arguments: [("", true), ("/31537af4-6d77-4bb9-a681-d2394888ea26", false)])
+    func `the issuer of a signed response is the provider, not a tenant`(suffix: String, isTaken: Bool) async throws {
+        try await World.run { world in
+            let issuer = world.provider.issuer
+            world.provider.fault(
+                .editIDToken { draft in
+                    draft.claims["iss"] = .string(issuer + suffix)
+                    draft.claims["tid"] = "31537af4-6d77-4bb9-a681-d2394888ea26"
+                }, at: .introspection)
+            var client = try await service(world)
+            client.idTokenRules.issuer = .template(issuer + "/{tenantid}")
+            let endpoint = try IntrospectionEndpoint(client: client, isSigned: true, environment: world.environment)
+            let token = Secret(try world.provider.mintSession().accessToken)
+            let error = await authError { try await endpoint.introspect(token) }
+            #expect((error == nil) == isTaken, "\(error as Any)")
+            #expect(isTaken || error?.message.contains("'iss'") == true)
+        }
+    }
+
     @Test(arguments: [-3600, 86_399] as [Double])
     func `a machine's clock that is wrong by a day or less refuses no signed response`(skew: Double) async throws {
         try await World.run(providerAhead: skew) { world in
