@@ -26,13 +26,13 @@ struct KeyRotationTests {
             try world.provider.rotateSigningKeys()
             // A cache between here and the provider still has the old document.
             world.provider.fault(.editDocument { $0 = document }, at: .keys)
-            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let error = try #require(await state.record.idTokenError(at: world.clock.timestamp))
             #expect(error.code == .invalidIDToken && error.isTemporary && error.message.contains("found none"))
-            #expect(await state.record.end == nil)
             world.provider.clearFaults()
             world.clock.advance(by: 60)
             _ = try await state.freshAccessToken(forceRefresh: true)
-            #expect(await state.record.end == nil)
+            #expect(await state.record.idTokenError(at: world.clock.timestamp) == nil)
         }
     }
 

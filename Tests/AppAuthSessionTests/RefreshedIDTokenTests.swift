@@ -7,7 +7,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// OpenID Connect Core §12.2: the ID token of a refresh is verified like the first one, and against it.
+/// OpenID Connect Core §12.2: the ID token of a refresh is refused where that protects the user.
 struct RefreshedIDTokenTests {
     // oidcc-client-test-refresh-token-invalid-issuer, …-invalid-sub
     @Test func `an ID token of another user ends the session, and nothing of the response is kept`() async throws {
@@ -54,9 +54,9 @@ struct RefreshedIDTokenTests {
                 "'iss'",
                 .editIDToken { ($0.claims["iss"], $0.claims["sub"]) = ("https://evil.example", "somebody-else") }
             ),
-            ("audience", .editIDToken { $0.claims["aud"] = ["demo", "other"] }),
+            ("'aud'", .editIDToken { $0.claims["aud"] = nil }),
+            ("'aud'", .editIDToken { $0.claims["aud"] = ["other", "another"] }),
             ("'azp'", .editIDToken { $0.claims["azp"] = "other" }),
-            ("'azp'", .editIDToken { $0.claims["azp"] = "demo" }),
             ("'nonce'", .editIDToken { $0.claims["nonce"] = "other" }),
             ("'nonce'", .editIDToken { $0.claims["nonce"] = 1 }),
             ("'sub'", .editIDToken { $0.claims["sub"] = nil }),
@@ -64,9 +64,8 @@ struct RefreshedIDTokenTests {
             ("signature", .editIDToken { $0.signature = .damaged(.rs256) }),
             ("signature", .editIDToken { $0.signature = .unpublishedKey(.rs256) }),
             ("algorithm", .editIDToken { $0.signature = .none }),
-            ("'exp'", .editIDToken { $0.claims["exp"] = nil }),
         ] as [(String, Fault)])
-    func `a token that cannot be verified ends nothing: the rotated refresh token is kept, and no other`(
+    func `a token that is refused ends nothing: the rotated refresh token is kept, and no other`(
         what: String, fault: Fault
     ) async throws {
         try await World.run { world in
@@ -135,23 +134,6 @@ struct RefreshedIDTokenTests {
         }
     }
 
-    @Test func `an unreadable decryption key does not end the session`() async throws {
-        try await World.run { world in
-            let store = TestStore()
-            let state = try await world.signIn(store: store)
-            let before = await state.record
-            world.provider.fault(.editIDToken { $0.header["kid"] = "unknown" }, at: .token)
-            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
-            #expect(error.code == .invalidIDToken && error.isTemporary)
-            #expect(error.message.contains("key"))
-            let after = await state.record
-            #expect(after.end == nil && after.accessToken == before.accessToken)
-            #expect(after.refreshToken != before.refreshToken)
-            #expect(await store.record == after)
-            _ = try await state.freshAccessToken(forceRefresh: true)
-        }
-    }
-
     @Test func `a nonce may be left out and repeated, but not be another`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
@@ -194,62 +176,6 @@ struct RefreshedIDTokenTests {
         }
     }
 
-    @Test func `keys that may not be fetched again yet do not end the session`() async throws {
-        try await World.run { world in
-            let state = try await world.signIn()
-            for isTooSoon in [false, true] {
-                try world.provider.rotateSigningKeys()
-                try world.provider.withdrawOldSigningKeys()
-                let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
-                #expect((error == nil) == !isTooSoon)
-                #expect(error?.isTemporary == (isTooSoon ? true : nil))
-                #expect(await state.record.end == nil)
-            }
-            #expect(world.provider.count(.keys) == 2)
-            world.clock.advance(by: 60)
-            _ = try await state.freshAccessToken(forceRefresh: true)
-            #expect(world.provider.count(.keys) == 3)
-        }
-    }
-
-    @Test(arguments: [
-        ("3600 s ahead", Fault.editIDToken { $0.claims["iat"] = .number(.init(1_750_003_600)) }),
-        ("expired 3600 s ago", .editIDToken { $0.claims["exp"] = .number(.init(1_749_996_400)) }),
-    ])
-    func `a wrong time hands out nothing, and keeps the rotated refresh token`(what: String, fault: Fault) async throws
-    {
-        try await World.run { world in
-            let store = TestStore()
-            let state = try await world.signIn(store: store)
-            let before = await state.record
-            world.provider.fault(fault, at: .token)
-            let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
-            #expect(error.code == .clockSkew)
-            #expect(error.message.contains(what), "\(error.message)")
-            let after = await state.record
-            #expect(after.end == nil)
-            #expect(after.refreshToken != before.refreshToken)
-            #expect(after.accessToken == before.accessToken)
-            #expect(after.idToken == before.idToken)
-            #expect(await store.record == after)
-            // Once the clock is right, the session continues.
-            _ = try await state.freshAccessToken(forceRefresh: true)
-        }
-    }
-
-    @Test func `keys that cannot be had now keep the rotated refresh token too`() async throws {
-        try await World.run { world in
-            let state = try await world.signIn()
-            world.clock.advance(by: 3600)
-            world.provider.fault(.status(.internalServerError), at: .keys)
-            let error = try #require(await authError { try await state.freshAccessToken() })
-            #expect(error.stage == .keys)
-            #expect(error.isTemporary)
-            #expect(await state.record.end == nil)
-            let token = try await state.freshAccessToken()
-            #expect(world.provider.isAlive(token.value.reveal()))
-        }
-    }
 }
 
 extension AuthStateRecord {

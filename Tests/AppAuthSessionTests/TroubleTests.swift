@@ -92,29 +92,6 @@ struct TroubleTests {
         }
     }
 
-    // Core §12.2
-    @Test(arguments: [("azp", "demo", true), ("iss", "https://op.example", false)])
-    func `an error says whether only a new sign-in helps, in the pause and in other processes too`(
-        claim: String, value: String, needsSignIn: Bool
-    ) async throws {
-        try await World.run { world in
-            let store = TestStore()
-            let state = try await world.signIn(store: store)
-            world.provider.fault(.editIDToken { $0.claims[claim] = .string(value) }, at: .token, times: 2)
-            for _ in 1...2 {
-                let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
-                #expect(error?.code == .invalidIDToken && error?.needsSignIn == needsSignIn)
-            }
-            let stored = try AuthStateRecord(decoding: try #require(await store.record).encoded(), from: "test")
-            let other = try #require(await AuthState(restoring: TestStore(stored), environment: world.environment))
-            let early = await authError { try await other.freshAccessToken(minimumValidity: .seconds(7200)) }
-            #expect(early?.isHeldBack == true && early?.needsSignIn == needsSignIn)
-            #expect(await state.isAuthorized)
-            try await state.forget()
-            #expect(await authError { try await state.freshAccessToken() }?.needsSignIn == true)
-        }
-    }
-
     @Test func `a failure without a pause names no time to wait`() {
         let error = AuthError(.transport, .refresh, "refused", isTemporary: true)
         let start = TestClock().timestamp

@@ -62,7 +62,8 @@ package final class KeySetCache: Sendable {
     /// The number of callers that wait for the current request.
     package var waitingCount: Int { flight.waitingCount }
 
-    private var cached: KeySet? {
+    /// The keys in memory, if they have not expired.
+    var cached: KeySet? {
         let now = environment.now()
         return state.withLock { state in
             guard let entry = state.entry, !entry.term.isOver(at: now) else { return nil }

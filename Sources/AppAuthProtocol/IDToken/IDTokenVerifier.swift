@@ -69,7 +69,10 @@ public struct IDTokenVerifier: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken``, or ``AuthError/Code/clockSkew`` if everything
     ///   except a time is right.
     public func verify(_ token: Secret, keys: KeySet, expecting expected: Expectations) throws -> IDToken {
-        let common = commonChecks(expected)
+        if let previous = expected.previous {
+            return try check(refreshed: token, after: previous, expected, keys: keys).get(previous)
+        }
+        let common = commonChecks
         let (jws, idToken) = try parse(token, common)
         do throws(JOSEError) {
             let finding = try client.checkSignature(of: jws, algorithms: algorithms(expected), keys: keys)
@@ -92,6 +95,7 @@ public struct IDTokenVerifier: Sendable {
     func parse(_ token: Secret, _ common: ClaimsVerifier) throws -> (jws: JWS, idToken: IDToken) {
         let (jws, claims) = try common.parse(token.reveal())
         try checkAuthorizedParty(claims)
+        try requireAuthorizedParty(claims)
         return (jws, IDToken(rawValue: token, claims: Claims(claims)))
     }
 
@@ -106,45 +110,40 @@ public struct IDTokenVerifier: Sendable {
     ) throws {
         let claims = idToken.claims
         try checkSubject(claims)
-        try checkUser(idToken, expected)
         try checkNonce(claims, expected)
         try checkAuthenticationContext(claims, expected)
         try checkHash("at_hash", of: expected.accessToken, claims, algorithm, isRequired: false)
         try checkHash("c_hash", of: expected.code, claims, algorithm, isRequired: true)
         try checkHash("s_hash", of: expected.state, claims, algorithm, isRequired: expected.requiresStateHash)
-        try checkContinuity(idToken, expected)
         // Steps 9 and 10: the times come last, so that an error about them means that everything else is right.
-        let (time, serverClock) = (currentTime, serverClock)
-        try common.checkTimes(claims.members, at: time) { Self.skew($0, serverClock) }
-        try checkAuthenticationTime(claims, expected, common, at: time.date)
+        try checkTimes(claims, common)
+        try checkAuthenticationTime(claims, expected, common)
     }
 
     /// Steps 2, 3, 9 and 10. A token that declares another type (at+jwt, logout+jwt) is not an ID token.
-    func commonChecks(_ expected: Expectations) -> ClaimsVerifier {
+    var commonChecks: ClaimsVerifier {
         var verifier = ClaimsVerifier(client: client, refusal: Self.refusal)
         let rules = client.idTokenRules
         (verifier.type, verifier.trustedAudiences) = (.generic, rules.trustedAudiences)
         (verifier.exp, verifier.iat, verifier.nbf) = (.required, .required, .optional)
         (verifier.leeway, verifier.maximumAge) = (rules.leeway, rules.maximumAge)
-        if expected.previous != nil {
-            verifier.issuerRemedy = ". If the provider has changed its issuer, sign in again with the new one"
-        }
         return verifier
     }
 
-    // Steps 4 and 5: issued to this client. Several audiences require an azp.
-    private func checkAuthorizedParty(_ claims: JSON.Object) throws {
-        if let azp = claims["azp"] {
-            guard azp == .string(client.id) else {
-                throw Self.refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
-            }
-        } else if let audience = claims["aud"]?.array, audience.count > 1 {
-            throw Self.refusal("expected 'azp', since there are several audiences, found none")
-        }
+    // Step 5: issued to this client.
+    func checkAuthorizedParty(_ claims: JSON.Object) throws {
+        guard let azp = claims["azp"], azp != .string(client.id) else { return }
+        throw Self.refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
+    }
+
+    // Step 4: several audiences require an azp.
+    private func requireAuthorizedParty(_ claims: JSON.Object) throws {
+        guard claims["azp"] == nil, let audience = claims["aud"]?.array, audience.count > 1 else { return }
+        throw Self.refusal("expected 'azp', since there are several audiences, found none")
     }
 
     // Core §2: sub is present and has at most 255 ASCII characters. It identifies the user: no message repeats it.
-    private func checkSubject(_ claims: Claims) throws {
+    func checkSubject(_ claims: Claims) throws {
         let expected = "expected 'sub' of 1 to 255 ASCII characters"
         guard let subject = claims.subject else {
             throw Self.refusal("\(expected), found \(claims["sub"].foundKind)")
@@ -156,21 +155,8 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Core §12.2: iss and sub after a refresh are the same. The check follows the signature's, because another user ends
-    // the session. (With only one issuer, step 2 has checked it.)
-    private func checkUser(_ idToken: IDToken, _ expected: Expectations) throws {
-        guard let previous = expected.previous else { return }
-        let isSameIssuer = client.idTokenRules.issuer == .exact || idToken.issuer.isExactly(previous.issuer)
-        guard !isSameIssuer || !idToken.subject.isExactly(previous.subject) else { return }
-        let name = isSameIssuer ? "sub" : "iss"
-        var error = Self.refusal("expected the same '\(name)' as before the refresh, found another")
-        error.isForeign = true
-        throw error
-    }
-
-    // Step 11: the nonce is the one that was sent. A token of a refresh may omit it (Core §12.2).
+    // Step 11: the nonce is the one that was sent.
     private func checkNonce(_ claims: Claims, _ expected: Expectations) throws {
-        guard expected.previous == nil else { return }
         let found = claims["nonce"]
         switch (expected.nonce, found) {
         case (nil, nil): break
@@ -200,7 +186,7 @@ public struct IDTokenVerifier: Sendable {
 
     // Core §3.1.3.8, §3.3.2.11, FAPI 1.0 Advanced §5.1: the claim is the left half of the hash of a value that came with
     // the token, with the digest of the signature's algorithm (Core §3.1.3.6).
-    private func checkHash(
+    func checkHash(
         _ name: String, of value: Secret?, _ claims: Claims, _ algorithm: String, isRequired: Bool
     ) throws {
         guard let value, isRequired || claims[name] != nil else { return }
@@ -218,41 +204,22 @@ public struct IDTokenVerifier: Sendable {
         }
     }
 
-    // Core §12.2: aud and azp stay the same, and so do the nonce and auth_time, if present. Otherwise no later refresh
-    // would bring a better token: only a new sign-in does.
-    private func checkContinuity(_ idToken: IDToken, _ expected: Expectations) throws {
-        guard let previous = expected.previous else { return }
-        func require(_ name: String, _ isSame: Bool) throws {
-            guard !isSame else { return }
-            var error = Self.refusal("expected the same '\(name)' as before the refresh, found another. Sign in again")
-            error.isOfChangedIDToken = true
-            throw error
-        }
-        try require("aud", Set(idToken.audience.map(ExactText.init)) == Set(previous.audience.map(ExactText.init)))
-        try require("azp", idToken.claims["azp"] == previous.claims["azp"])
-        // auth_time is the time of the original authentication, not of the refresh.
-        if let first = previous.authTime, idToken.claims["auth_time"] != nil {
-            try require("auth_time", idToken.authTime == first)
-        }
-        // The previous token may have omitted the nonce: the one that was sent counts too.
-        if let nonce = idToken.claims["nonce"] {
-            let isSent = nonce.string.map(Secret.init) == expected.nonce && expected.nonce != nil
-            try require("nonce", isSent || nonce == previous.claims["nonce"])
-        }
-    }
-
     // Step 13: with max_age, auth_time must be present, not longer ago and not in the future.
     private func checkAuthenticationTime(
-        _ claims: Claims, _ expected: Expectations, _ common: ClaimsVerifier, at now: Date
+        _ claims: Claims, _ expected: Expectations, _ common: ClaimsVerifier
     ) throws {
         let found = try common.seconds("auth_time", .optional, in: claims.members)
-        guard let maxAge = expected.maxAge, expected.previous == nil else { return }
+        guard let maxAge = expected.maxAge else { return }
         guard let found else { throw Self.refusal("expected 'auth_time', since 'max_age' was sent, found none") }
-        let age = now.timeIntervalSince1970 - found
+        let age = currentTime.date.timeIntervalSince1970 - found
         let leeway = common.leeway.seconds
         guard age >= -leeway, age <= Double(maxAge) + leeway else {
             throw Self.refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
         }
+    }
+
+    func checkTimes(_ claims: Claims, _ common: ClaimsVerifier) throws {
+        try common.checkTimes(claims.members, at: currentTime) { [serverClock] in Self.skew($0, serverClock) }
     }
 
     /// The time with which the token's times are compared, and whose clock it is: the provider's if it is known and

@@ -50,7 +50,7 @@ extension JWTVerifier {
         do { signed = try await environment.signedToken(in: token) } catch let error as JOSEError {
             throw IDTokenVerifier.refusal("\(error)")
         }
-        let common = verifier.commonChecks(expected)
+        let common = verifier.commonChecks
         let (jws, idToken) = try verifier.parse(signed, common)
         try await checkSignature(
             of: jws, algorithms: verifier.algorithms(expected), refusal: IDTokenVerifier.refusal)

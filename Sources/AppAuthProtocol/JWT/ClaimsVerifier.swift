@@ -42,8 +42,6 @@ package struct ClaimsVerifier: Sendable {
     package var leeway: Duration = .seconds(60)
     /// The issuers that are accepted: those of the client's ID tokens, unless a kind of JWT is not about a user.
     package var issuerPolicy: IssuerPolicy
-    /// What the user can do if the issuer differs, appended to the message.
-    var issuerRemedy = ""
     /// Creates the error from a message.
     let refusal: @Sendable (_ message: String) -> AuthError
     private let issuer: String
@@ -89,7 +87,7 @@ package struct ClaimsVerifier: Sendable {
         guard iss.covers(claims["iss"]), let objection = issuerPolicy.objection(to: claims, expecting: issuer) else {
             return
         }
-        throw refusal(objection + issuerRemedy)
+        throw refusal(objection)
     }
 
     /// RFC 7519 §4.1.3, Core §3.1.3.7 step 3: the audience contains the client, and none that is not trusted.

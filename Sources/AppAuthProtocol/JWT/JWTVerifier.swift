@@ -88,11 +88,8 @@ extension Client {
         of jws: JWS, algorithms: [String], keys: KeySet?
     ) throws(JOSEError) -> SignatureFinding {
         let name = jws.header.alg
+        try checkAlgorithm(name, isOneOf: algorithms)
         let algorithm = SignatureAlgorithm(rawValue: name)
-        guard algorithms.contains(where: { algorithm?.isNamed($0) ?? $0.isExactly(name) }) else {
-            let expected = algorithms.joined(separator: " ")
-            throw JOSEError("expected an algorithm of '\(expected)', found '\(name.prefix(64))'")
-        }
         if let algorithm = MACAlgorithm(rawValue: name) {
             try checkMAC(of: jws, algorithm)
             return .valid
@@ -109,6 +106,14 @@ extension Client {
         }
         if candidates.contains(where: { jws.isSigned(by: $0, algorithm: algorithm) }) { return .valid }
         return candidates.isEmpty ? .keyUnknown : .keyDiffers
+    }
+
+    func checkAlgorithm(_ name: String, isOneOf algorithms: [String]) throws(JOSEError) {
+        let algorithm = SignatureAlgorithm(rawValue: name)
+        guard algorithms.contains(where: { algorithm?.isNamed($0) ?? $0.isExactly(name) }) else {
+            let expected = algorithms.joined(separator: " ")
+            throw JOSEError("expected an algorithm of '\(expected)', found '\(name.prefix(64))'")
+        }
     }
 
     /// Step 8: the key of an HMAC is the client secret. A public client has none.

@@ -19,11 +19,18 @@ public struct AuthError: Error, Sendable, Hashable {
     public var outcome: Outcome
     /// Whether the same call may succeed later without a change.
     public var isTemporary: Bool
-    /// Whether only a new sign-in helps: the session has ended, it has no refresh token or ID token, or each refresh would
-    /// bring an ID token that differs from the first one where it must not (OpenID Connect Core §12.2).
+    /// Whether only a new sign-in helps: the session has ended, it has no refresh token or ID token, or the provider needs
+    /// the user (`interaction_required`, `login_required`, `consent_required`). So it is, too, if each refresh is refused:
+    /// by the provider, twice in a row (`unauthorized_client`, `invalid_request`), or because of its ID token (OpenID
+    /// Connect Core §12.2).
     public var needsSignIn: Bool {
-        isOfChangedIDToken || [.signInRequired, .noRefreshToken, .noIDToken].contains(code)
+        isForGood || [.signInRequired, .noRefreshToken, .noIDToken].contains(code)
+            || stage == .refresh && !isTemporary && Self.needsUser.contains(code)
     }
+    /// OpenID Connect Core §3.1.2.6. Some providers send these in response to a refresh.
+    private static let needsUser: [Code] = [
+        "interaction_required", "login_required", "consent_required", "account_selection_required",
+    ]
     /// The OAuth error of the server's response, if it had one.
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one. 407 is that of a proxy that did not authenticate the user.
@@ -46,8 +53,8 @@ public struct AuthError: Error, Sendable, Hashable {
     package var rotatedRefreshToken: Secret?
     /// Whether a correctly signed ID token is rejected because it belongs to another user.
     package var isForeign = false
-    /// Whether the ID token of a refresh differs from the first one where it must not.
-    package var isOfChangedIDToken = false
+    /// Whether each later refresh is expected to fail in the same way.
+    package var isForGood = false
 
     /// Creates an error.
     public init(

@@ -12,29 +12,61 @@ extension AuthState {
         }
     }
 
-    /// Verifies the ID token of a response.
+    /// How long the ID token of a refresh may withhold the access token while keys and metadata are fetched.
+    private static let verificationLimit: Duration = .seconds(10)
+
+    /// Verifies the ID token of a response. If that takes too long, it goes on without the caller: the next refresh finds
+    /// the keys.
     func verify(_ response: TokenResponse) async -> SessionRules.IDTokenOutcome {
         guard let token = response.idToken, let previous = record.idToken else { return .absent }
-        do {
-            let verified = try await verify(token, of: response, after: previous)
-            return .verified(verified, keys: verifier.keys?.entry)
-        } catch {
-            let error = Self.authError(error)
-            return error.isForeign ? .refused(error) : .unverifiable(error)
+        let (steps, step) = AsyncStream.makeStream(of: VerificationStep.self)
+        Task {
+            step.yield(.done(await check(token, of: response, after: previous) { step.yield(.fetching(refusal: $0)) }))
+            step.finish()
+        }
+        var latest: RefreshedIDToken?
+        var limit: Task<Void, any Error>?
+        for await reached in steps {
+            switch reached {
+            case .fetching(let refusal):
+                latest = refusal
+                limit =
+                    limit
+                    ?? Task { [environment] in
+                        try await environment.sleep(Self.verificationLimit)
+                        step.finish()
+                    }
+            case .done(let result): latest = result
+            }
+        }
+        limit?.cancel()
+        let keys = verifier.keys?.entry
+        switch latest?.finding {
+        case .verified(let token): return .verified(token, keys: keys)
+        case .repeated: return .verified(previous, keys: keys)
+        case .unverified(let error): return .unverified(error)
+        case .refused(let error): return .refused(error)
+        case nil:
+            return .unverified(
+                AuthError(
+                    .timeout, .keys, "expected the provider's keys within 10 s, found none", isTemporary: true))
         }
     }
 
-    /// Verifies the ID token of a refresh like the first one, and against it (OpenID Connect Core §12.2).
-    private func verify(_ token: Secret, of response: TokenResponse, after previous: IDToken) async throws -> IDToken {
+    /// Checks the ID token of a response, once more if the provider has newer metadata.
+    private func check(
+        _ token: Secret, of response: TokenResponse, after previous: IDToken,
+        willFetch: @Sendable (RefreshedIDToken?) -> Void
+    ) async -> RefreshedIDToken {
         var expected = IDTokenVerifier.Expectations(nonce: record.nonce)
         expected.accessToken = response.accessToken
-        expected.previous = previous
-        do { return try await verifier.idToken(token, expected, serverClock: response.serverClock) } catch let error
-            as AuthError where !error.isForeign && ![.clockSkew, .timeout].contains(error.code)
-        {
-            guard await renewMetadata() else { throw error }
-            return try await verifier.idToken(token, expected, serverClock: response.serverClock)
-        }
+        let result = await verifier.check(
+            refreshed: token, after: previous, expected, serverClock: response.serverClock, willFetch: willFetch)
+        if case .none = result.remedy { return result }
+        willFetch(result.isRefusal ? result : nil)
+        guard await renewMetadata() else { return result }
+        return await verifier.check(
+            refreshed: token, after: previous, expected, serverClock: response.serverClock, willFetch: willFetch)
     }
 
     /// Fetches the metadata for the verification of ID tokens again: the stored one may be as old as the session.
@@ -63,6 +95,13 @@ extension AuthState {
             ?? AuthError(
                 .transport, .refresh, "the request was cancelled", outcome: .perhapsProcessed, isTemporary: true)
     }
+}
+
+/// A step of the verification of an ID token.
+private enum VerificationStep: Sendable {
+    /// Keys or metadata are about to be fetched. The refusal holds unless they lead to another result.
+    case fetching(refusal: RefreshedIDToken?)
+    case done(RefreshedIDToken)
 }
 
 extension TokenRequest {

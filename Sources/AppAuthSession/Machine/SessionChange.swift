@@ -11,6 +11,10 @@ public enum SessionChange: Sendable {
     case ended(AuthStateRecord.End)
     /// A refresh failed for a reason that may go away. ``AuthError/nextAttempt`` is the earliest time at which a call
     /// sends the next one.
+    ///
+    /// After ``renewed(_:)``, it is the reason for which the ID token of that refresh could not be verified, for example
+    /// because the provider's keys cannot be fetched. The claims stay as they were, and each later refresh verifies its
+    /// ID token. This is reported once, until one is verified: see ``AuthStateRecord/idTokenError(at:)``.
     case refreshFailed(AuthError)
     /// The store has rejected new tokens or another change. The change is kept in memory. The next call tries to store it
     /// again, unless it is only an access token or claims, which can be fetched again. If it has a new refresh token, no

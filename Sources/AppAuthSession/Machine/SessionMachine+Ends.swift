@@ -118,6 +118,7 @@ extension SessionMachine {
         case let change?: publish(change)
         case nil: break
         }
+        if let error = decision.unverified { publish(.refreshFailed(error)) }
     }
 
     /// Returns the tokens of a session that has ended which the app has not revoked, if it has revoked the session's

@@ -152,15 +152,13 @@ extension SessionRules {
         _ attempt: Attempt, _ response: TokenResponse, _ outcome: IDTokenOutcome, _ jitter: Double,
         _ record: inout AuthStateRecord, _ now: Timestamp, _ occurrence: Timestamp
     ) -> Decision {
-        var (idToken, keys): (IDToken?, KeySetCache.Entry?) = (nil, nil)
-        switch outcome {
-        case .absent: break
-        case .verified(let verified, let entry): (idToken, keys) = (verified, entry)
-        case .unverifiable(let error):
-            // The old refresh token is used up: keep the new one, but nothing that could not be verified.
-            record.merge(refreshToken: response.refreshToken)
-            return failure(error, attempt.need, jitter, &record, now, occurrence)
-        case .refused(let error):
+        if attempt.refreshToken != nil { record.hasRefreshed = true }
+        if case .refused(let error) = outcome {
+            guard error.isForeign else {
+                // The old refresh token is used up: keep the new one, but nothing else of the response.
+                record.merge(refreshToken: response.refreshToken)
+                return failure(error, attempt.need, jitter, &record, now, occurrence)
+            }
             let reason = "the refreshed ID token belongs to another user: \(error.message)"
             var decision = end(reason, error, &record, now)
             decision.orphan = response
@@ -174,8 +172,23 @@ extension SessionRules {
                 isTemporary: true)
             return failure(error, attempt.need, jitter, &record, now, occurrence)
         }
+        var (idToken, keys, unverified): (IDToken?, KeySetCache.Entry?, AuthError?) = (nil, nil, nil)
+        switch outcome {
+        case .absent, .refused: break
+        case .verified(let verified, let entry): (idToken, keys) = (verified, entry)
+        case .unverified(let error):
+            if record.unverifiedIDToken == nil {
+                unverified = error
+                unverified?.message = "the refreshed ID token could not be verified: \(error.message)"
+            }
+            record.noteUnverified(error, at: occurrence, jitter: jitter)
+        }
         record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
-        guard response.token.isExpired(at: now) else { return Decision(.handOut(response.token), .renewed(record)) }
+        guard response.token.isExpired(at: now) else {
+            var decision = Decision(.handOut(response.token), .renewed(record))
+            decision.unverified = unverified
+            return decision
+        }
         // This is not the server's fault, and the next call asks it again at once.
         let late = AuthError(
             .store, .refresh, "the store accepted the new tokens only after the access token had expired",
@@ -222,7 +235,8 @@ extension SessionRules {
         _ occurrence: Timestamp
     ) -> Decision {
         var error = error
-        error.nextAttempt = occurrence.wall + record.fail(error, at: occurrence, jitter: jitter).pause.length.seconds
+        let backoff = record.fail(error, at: occurrence, jitter: jitter)
+        (error.nextAttempt, error.isForGood) = (occurrence.wall + backoff.pause.length.seconds, backoff.isForGood)
         // The refresh was early: the current token is still valid.
         if let token = record.token(for: need.parameters), need.acceptsForNow(token, at: now) {
             return Decision(.handOut(token), .refreshFailed(error))

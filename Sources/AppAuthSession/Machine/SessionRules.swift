@@ -73,9 +73,10 @@ package enum SessionRules {
         /// The response has no ID token, or the session has none to compare it with.
         case absent
         case verified(IDToken, keys: KeySetCache.Entry?)
-        /// The ID token could not be verified, for a reason that may go away.
-        case unverifiable(AuthError)
-        /// The ID token is not this session's.
+        /// The ID token could not be verified. It is not used, and the access token is.
+        case unverified(AuthError)
+        /// Nothing of the response is used but its refresh token. If the ID token is another user's
+        /// (``AuthError/isForeign``), the session ends.
         case refused(AuthError)
     }
 
@@ -130,6 +131,8 @@ package enum SessionRules {
         /// A response whose tokens will not be used, and which may be revoked: it came after the end, or its ID token
         /// ended the session.
         package var orphan: TokenResponse?
+        /// Why the ID token was not verified, if it was before. Reported after the change.
+        package var unverified: AuthError?
         /// The session that a sign-out has removed from the store.
         package var removed: AuthStateRecord?
 

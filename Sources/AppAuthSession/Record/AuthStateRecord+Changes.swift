@@ -16,7 +16,7 @@ extension AuthStateRecord {
         } else {
             keep(response.token, for: parameters)
         }
-        verifiedIDToken = idToken?.rawValue ?? verifiedIDToken
+        if let idToken { (verifiedIDToken, unverifiedIDToken) = (idToken.rawValue, nil) }
         self.keys = keys ?? self.keys
         merge(refreshToken: response.refreshToken)
         backoff = nil
@@ -54,16 +54,28 @@ extension AuthStateRecord {
 
     /// Records one more failed refresh in a row.
     mutating func fail(_ error: AuthError, at now: Timestamp, jitter: Double) -> RefreshBackoff {
-        let backoff = RefreshBackoff(error, after: backoff, at: now, jitter: jitter)
+        // RFC 6749 §5.2: some servers respond with the last two to a refresh token that they no longer accept. If no
+        // refresh has succeeded before, the client's registration may be wrong, or the request.
+        let isRefusal =
+            error.code == .invalidIDToken
+            || hasRefreshed && ["unauthorized_client", "invalid_request"].contains(error.code)
+        let backoff = RefreshBackoff(
+            error, after: backoff, isRefusal: isRefusal && !error.isTemporary && error.outcome == .refused, at: now,
+            jitter: jitter)
         self.backoff = backoff
         return backoff
+    }
+
+    /// Records one more refresh in a row whose ID token was not verified.
+    mutating func noteUnverified(_ error: AuthError, at now: Timestamp, jitter: Double) {
+        unverifiedIDToken = RefreshBackoff(error, after: unverifiedIDToken, at: now, jitter: jitter)
     }
 
     /// Ends the session. All tokens are removed; the claims stay. A session that has already ended does not change.
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
         (accessToken, refreshToken, grant, keys, pendingRefresh, backoff) = (nil, nil, nil, nil, nil, nil)
-        (otherTokens, proofKey, additional) = ([:], nil, nil)
+        (otherTokens, proofKey, additional, unverifiedIDToken) = ([:], nil, nil, nil)
         end = End(reason: reason, date: date)
     }
 

@@ -28,6 +28,8 @@ extension AuthStateRecord {
         if !otherTokens.isEmpty { json["otherTokens"] = .array(try otherTokens.map { try $0.stored(with: $1) }) }
         json["pendingRefresh"] = try pendingRefresh?.stored
         json["backoff"] = try backoff?.stored
+        json["unverifiedIDToken"] = try unverifiedIDToken?.stored
+        if hasRefreshed { json["hasRefreshed"] = true }
         switch move {
         case .leaving(let location): json["move"] = ["to": .string(location)]
         case .arriving(let location): json["move"] = ["from": .string(location)]
@@ -85,6 +87,8 @@ extension AuthStateRecord {
         }
         pendingRefresh = try json.optional("pendingRefresh") { try PendingRefresh(stored: $0.object($1)) }
         backoff = try json.optional("backoff") { try RefreshBackoff(stored: $0.object($1)) }
+        unverifiedIDToken = try json.optional("unverifiedIDToken") { try RefreshBackoff(stored: $0.object($1)) }
+        hasRefreshed = try json.optional("hasRefreshed") { try $0.bool($1) } ?? false
         move = try json.optional("move") {
             let move = try $0.object($1)
             if let location = try move.optional("to", { try $0.string($1) }) { return .leaving(to: location) }

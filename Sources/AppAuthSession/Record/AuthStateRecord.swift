@@ -41,6 +41,10 @@ public struct AuthStateRecord: Sendable, Hashable {
     package var pendingRefresh: PendingRefresh?
     /// The failure of the last refreshes; nil after a success.
     package internal(set) var backoff: RefreshBackoff?
+    /// The last refreshes whose ID tokens could not be verified; nil after a verified one.
+    package internal(set) var unverifiedIDToken: RefreshBackoff?
+    /// Whether the provider has accepted a refresh token of this session.
+    package internal(set) var hasRefreshed = false
     /// Why and when the session ended; nil while it lasts.
     public internal(set) var end: End?
     /// The mark of a session that is being moved to or from another store, and must not be used from this one. See
@@ -124,6 +128,14 @@ public struct AuthStateRecord: Sendable, Hashable {
         return backoff.pauseError(at: now)
     }
 
+    /// Whether only a new sign-in helps: the session has ended, or the provider refuses each refresh, as far as is known. A
+    /// refresh that succeeds all the same makes it false again. See ``AuthError/needsSignIn``.
+    public var needsSignIn: Bool { end != nil || backoff?.needsSignIn ?? false }
+
+    /// Why the ID token of the last refresh could not be verified; nil if it was. Until one is, ``idToken`` is the one
+    /// before.
+    public func idTokenError(at now: Timestamp) -> AuthError? { unverifiedIDToken?.error(at: now) }
+
     /// The expiry of the current access token; nil if there is none, or if the provider did not say.
     public var accessTokenExpiresAt: Date? { accessToken?.expiresAt }
 
@@ -134,10 +146,11 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// client's own credentials.
     public var renewsItself: Bool { credential != nil }
 
-    /// Whether the session can give out an access token now: it has not ended, and can be renewed unless its access token
-    /// is still valid.
+    /// Whether the session can give out an access token now: it has not ended, and can be renewed without the user unless
+    /// its access token is still valid.
     package func isUsable(at now: Timestamp) -> Bool {
-        end == nil && (renewsItself || accessToken.map { !$0.isExpired(at: now) } ?? false)
+        guard end == nil else { return false }
+        return renewsItself && !needsSignIn || accessToken.map { !$0.isExpired(at: now) } ?? false
     }
 
     /// The credential for the next access token.

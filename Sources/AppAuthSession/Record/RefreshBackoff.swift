@@ -32,7 +32,10 @@ package struct RefreshBackoff: Sendable, Hashable {
     private let message: String
     private let outcome: AuthError.Outcome
     private let isTemporary: Bool
-    private let isOfChangedIDToken: Bool
+    /// The number of failures since the last success that were refusals of the provider's, or of its ID token.
+    private let refusals: Int
+    /// Whether each later refresh is expected to fail in the same way.
+    package let isForGood: Bool
     private let httpStatus: Int?
 
     /// The longest pause that the server did not ask for, in seconds.
@@ -41,17 +44,30 @@ package struct RefreshBackoff: Sendable, Hashable {
     /// user must not stay without tokens for a day after the server has recovered.
     package static let longestWish = 300.0
 
-    /// - Parameter jitter: 0 to 1. The processes of many machines must not return in step.
-    package init(_ error: AuthError, after previous: RefreshBackoff?, at now: Timestamp, jitter: Double) {
+    /// - Parameters:
+    ///   - isRefusal: Whether the provider, or the check of its ID token, has refused the refresh.
+    ///   - jitter: 0 to 1. The processes of many machines must not return in step.
+    package init(
+        _ error: AuthError, after previous: RefreshBackoff?, isRefusal: Bool = false, at now: Timestamp,
+        jitter: Double
+    ) {
         count = min(previous?.count ?? 0, 1_000_000) + 1
         // No pause after the first failure, then 1 s, 2 s, 4 s, …
         let backoff = count < 2 ? 0 : min(Self.longestPause / 1.25, Double(1 << min(count - 2, 10))) * (1 + jitter / 4)
         let wish = min(Double(error.retryAfter ?? 0), Self.longestWish)
         pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
         (code, message, outcome) = (error.code, error.message, error.outcome)
-        (isTemporary, isOfChangedIDToken) = (error.isTemporary, error.isOfChangedIDToken)
-        httpStatus = error.httpStatus
+        (isTemporary, httpStatus) = (error.isTemporary, error.httpStatus)
+        refusals = (previous?.refusals ?? 0) + (isRefusal ? 1 : 0)
+        // The first may be a fault of the moment.
+        isForGood = error.isForGood || isRefusal && refusals > 1
     }
+
+    /// Whether only a new sign-in helps.
+    var needsSignIn: Bool { error(message, outcome, at: pause.begin).needsSignIn }
+
+    /// What happened, in one line.
+    package var reason: String { message }
 
     /// Returns the error of the failure itself, for callers that waited for that refresh.
     package func error(at now: Timestamp) -> AuthError {
@@ -59,10 +75,12 @@ package struct RefreshBackoff: Sendable, Hashable {
     }
 
     /// Returns the error for callers that come during the pause.
-    package func pauseError(at now: Timestamp) -> AuthError {
+    ///
+    /// - Parameter event: What happened to the refreshes.
+    package func pauseError(at now: Timestamp, event: String = "failed") -> AuthError {
         let seconds = Int(pause.remaining(at: now).seconds.rounded(.up))
         let failures = count == 1 ? "the last refresh" : "the last \(count) refreshes"
-        var error = error("\(failures) failed, the next attempt is in \(seconds) s: \(message)", .notSent, at: now)
+        var error = error("\(failures) \(event), the next attempt is in \(seconds) s: \(message)", .notSent, at: now)
         error.isHeldBack = true
         return error
     }
@@ -73,7 +91,7 @@ package struct RefreshBackoff: Sendable, Hashable {
             code, .refresh, message, outcome: outcome, isTemporary: isTemporary, httpStatus: httpStatus,
             retryAfter: remaining > 0 ? Int(remaining.rounded(.up)) : nil)
         error.nextAttempt = now.wall + remaining
-        error.isOfChangedIDToken = isOfChangedIDToken
+        error.isForGood = isForGood
         return error
     }
 }
@@ -97,7 +115,8 @@ extension RefreshBackoff {
                 "message": .string(message), "outcome": .string(outcome.rawValue),
             ]
             if !isTemporary { json["isTemporary"] = false }
-            if isOfChangedIDToken { json["isOfChangedIDToken"] = true }
+            if refusals > 0 { json["refusals"] = .number(.init(refusals)) }
+            if isForGood { json["isForGood"] = true }
             json["httpStatus"] = httpStatus.map { .number(.init($0)) }
             return .object(json)
         }
@@ -114,7 +133,8 @@ extension RefreshBackoff {
         code = AuthError.Code(rawValue: try json.string("code"))
         message = try json.string("message")
         isTemporary = try json.optional("isTemporary") { try $0.bool($1) } ?? true
-        isOfChangedIDToken = try json.optional("isOfChangedIDToken") { try $0.bool($1) } ?? false
+        refusals = try json.optional("refusals") { try $0.int($1) } ?? 0
+        isForGood = try json.optional("isForGood") { try $0.bool($1) } ?? false
         httpStatus = try json.optional("httpStatus") { try $0.int($1) }
     }
 }

@@ -113,25 +113,6 @@ struct IDTokenRequestTests {
     }
 
     // Core §12.2
-    @Test func `the sign-in of a refreshed token is the original one`() throws {
-        func previous(_ time: JSON?) throws -> IDTokenVerifier.Expectations {
-            var expected = IDTokenVerifier.Expectations.usual
-            expected.previous = try Signer.verifier().verify(
-                signer.token { $0["auth_time"] = time }, keys: signer.keys, expecting: expected)
-            return expected
-        }
-        let known = try previous(time(-500))
-        try expectSuccess(known) { $0["auth_time"] = time(-500) }
-        try expectSuccess(known) { $0["auth_time"] = .number(.init(validated: "1749999500.0")) }
-        try expectSuccess(known)
-        let message = "the same 'auth_time' as before the refresh, found another. Sign in again"
-        for other in [-501, -499, 0] {
-            try expectRefusal(message, known) { $0["auth_time"] = time(other) }
-        }
-        try expectSuccess(previous(nil)) { $0["auth_time"] = time(-500) }
-    }
-
-    // Core §12.2
     @Test func `the nonce of a refreshed token is the one that was sent, or the one before it`() throws {
         func expectations(nonce: Secret?, previous: JSON?) throws -> IDTokenVerifier.Expectations {
             var expected = IDTokenVerifier.Expectations(nonce: previous?.string.map { Secret($0) })

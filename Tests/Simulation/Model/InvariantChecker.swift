@@ -163,7 +163,7 @@ final class InvariantChecker {
     }
 
     private func checkEnd(of record: AuthStateRecord, by event: SessionRules.Event, _ server: SimulatedServer) {
-        if case .completed(_, _, .refused, _) = event {
+        if case .completed(_, _, .refused(let error), _) = event, error.isForeign {
             tally.foreign += 1
             return
         }
@@ -212,13 +212,12 @@ final class InvariantChecker {
         where attempt.need.parameters != .session && error.code == .invalidGrant && !error.isTemporary: break
         case (.failed(_, let error, _), _) where !error.message.contains("invalid_scope"): fail(error, id, now)
         // The store accepted the tokens late.
-        case (.completed(_, _, .absent, _), .fail(let error)) where error.code == .store: failures[id]?.isOver = true
+        case (.completed, .fail(let error)) where error.code == .store: failures[id]?.isOver = true
         // The rejected parameters were one caller's. The session's own refresh succeeded.
-        case (.completed(_, _, .absent, _), .fail(let error)) where error.message.contains("invalid_scope"):
+        case (.completed, .fail(let error)) where error.message.contains("invalid_scope"):
             failures[id]?.isOver = true
-        case (.completed(_, _, .unverifiable(let error), _), _), (.completed(_, _, .absent, _), .fail(let error)):
-            fail(error, id, now)
-        case (.completed(_, _, .absent, _), _): failures[id]?.isOver = true
+        case (.completed(_, _, .refused(let error), _), _), (.completed, .fail(let error)): fail(error, id, now)
+        case (.completed, _): failures[id]?.isOver = true
         default: break
         }
     }

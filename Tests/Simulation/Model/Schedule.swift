@@ -193,7 +193,7 @@ struct ScheduleGenerator {
         case 15: return .restart(Int.random(in: minute...hour, using: &random), wallError: error)
         case 16: return .fullDisk(time)
         case 17: return .shutStore(time)
-        case 18: return .idTokens(.unverifiable, time)
+        case 18: return .idTokens(Bool.random(using: &random) ? .unverified : .refused, time)
         case 19: return Int.random(in: 0..<4, using: &random) == 0 ? .idTokens(.foreign, time) : .kill(anyone)
         case 20: return .signOut(anyone, revoking: Bool.random(using: &random))
         case 21: return .signIn(anyone, always: true)

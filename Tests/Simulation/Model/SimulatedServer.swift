@@ -20,7 +20,7 @@ final class SimulatedServer {
     }
 
     /// A fault of the server's ID tokens for a while.
-    enum IDTokens { case fine, unverifiable, foreign }
+    enum IDTokens { case fine, unverified, refused, foreign }
 
     enum Response {
         case tokens(access: String, refresh: String?)

@@ -134,11 +134,14 @@ extension Simulation {
 
     /// The result of verifying the current ID tokens.
     var outcome: SessionRules.IDTokenOutcome {
+        var refusal = AuthError(.invalidIDToken, .idToken, "expected another subject")
         switch clock.time < server.idTokens.until ? server.idTokens.0 : .fine {
-        case .fine: .absent
-        case .unverifiable:
-            .unverifiable(AuthError(.clockSkew, .idToken, "invalid ID token", isTemporary: true))
-        case .foreign: .refused(AuthError(.invalidIDToken, .idToken, "expected another subject"))
+        case .fine: return keysAreSlow ? .unverified(AuthError(.timeout, .keys, "no keys", isTemporary: true)) : .absent
+        case .unverified: return .unverified(AuthError(.clockSkew, .idToken, "invalid ID token", isTemporary: true))
+        case .refused: return .refused(refusal)
+        case .foreign:
+            refusal.isForeign = true
+            return .refused(refusal)
         }
     }
 

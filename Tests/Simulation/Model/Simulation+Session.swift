@@ -241,7 +241,7 @@ extension Simulation {
         case .send(let id, let attempt): send(id, attempt, session, process)
         case .verify(let id, _):
             // Sometimes the keys have to be fetched first.
-            session.events.append(.verify(id, at: clock.time + (keysAreSlow ? 20_000 : 0)))
+            session.events.append(.verify(id, at: clock.time + (keysAreSlow ? 10_000 : 0)))
         case .publish: break
         case .revoke(let tokens): session.events.append(.revoke(tokens))
         case .finish(let id, let result): session.completions.removeValue(forKey: id)?(result)

@@ -1,0 +1,140 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import HTTPTypes
+import JOSE
+import TestFixtures
+import Testing
+
+/// Refreshes that only the user can repair. The session stays, and a refresh that succeeds all the same clears it.
+@Suite(.timeLimit(.minutes(1)))
+struct RefusedForGoodTests {
+    private struct Case {
+        var fault: Fault
+        /// Whether the error needs the user, refresh by refresh.
+        var expected: [Bool]
+        var hasRefreshed = true
+    }
+
+    private static func oauth(_ code: String, _ status: HTTPResponse.Status = .badRequest) -> Fault {
+        .status(status, json: ["error": .string(code)])
+    }
+
+    private func expect(_ tested: Case) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            if tested.hasRefreshed { _ = try await state.freshAccessToken(forceRefresh: true) }
+            world.provider.fault(tested.fault, at: .token, times: tested.expected.count)
+            for needsSignIn in tested.expected {
+                let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
+                #expect(error.needsSignIn == needsSignIn, "\(error.message)")
+                #expect(await state.record.needsSignIn == needsSignIn)
+                #expect(await state.isAuthorized)
+            }
+            // In another process.
+            let last = tested.expected.last ?? false
+            let stored = try AuthStateRecord(decoding: try #require(await store.record).encoded(), from: "test")
+            #expect(stored.needsSignIn == last && stored.isUsable(at: world.clock.timestamp))
+            world.clock.advance(by: 3600)
+            #expect(stored.isUsable(at: world.clock.timestamp) == !last)
+            // The session stays.
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await !state.record.needsSignIn)
+        }
+    }
+
+    @Test(arguments: ["interaction_required", "login_required", "consent_required", "account_selection_required"])
+    func `a provider that needs the user is not asked again in vain`(code: String) async throws {
+        try await expect(Case(fault: Self.oauth(code), expected: [true, true]))
+        try await expect(Case(fault: Self.oauth(code), expected: [true], hasRefreshed: false))
+        try await expect(Case(fault: Self.oauth(code, .serviceUnavailable), expected: [false, false]))
+    }
+
+    // RFC 6749 §5.2
+    @Test(arguments: ["unauthorized_client", "invalid_request"])
+    func `a refresh token that worked before, and is refused twice, needs the user`(code: String) async throws {
+        try await expect(Case(fault: Self.oauth(code), expected: [false, true, true]))
+        try await expect(Case(fault: Self.oauth(code), expected: [false, false], hasRefreshed: false))
+    }
+
+    @Test(arguments: ["invalid_client", "invalid_scope", "server_error"])
+    func `other errors do not need the user`(code: String) async throws {
+        try await expect(Case(fault: Self.oauth(code), expected: [false, false]))
+    }
+
+    @Test func `a success in between begins the count again`() async throws {
+        try await expect(Case(fault: Self.oauth("invalid_request"), expected: [false]))
+        try await World.run { world in
+            let state = try await world.signIn()
+            for _ in 1...3 {
+                _ = try await state.freshAccessToken(forceRefresh: true)
+                world.provider.fault(Self.oauth("invalid_request"), at: .token)
+                let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+                #expect(error?.code == "invalid_request" && error?.needsSignIn == false)
+            }
+        }
+    }
+
+    @Test func `a network error in between does not begin the count again, and needs no user`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let faults = [Self.oauth("unauthorized_client"), .status(.badGateway), Self.oauth("unauthorized_client")]
+            for (fault, expected) in zip(faults, [false, false, true]) {
+                world.provider.fault(fault, at: .token)
+                let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+                #expect(error?.needsSignIn == expected)
+            }
+        }
+    }
+
+    @Test(arguments: [("interaction_required", true), ("invalid_request", true), ("invalid_client", false)])
+    func `an error says whether only a new sign-in helps, in the pause and in other processes too`(
+        code: String, needsSignIn: Bool
+    ) async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            world.provider.fault(Self.oauth(code), at: .token, times: 2)
+            for _ in 1...2 { _ = await authError { try await state.freshAccessToken(forceRefresh: true) } }
+            let stored = try AuthStateRecord(decoding: try #require(await store.record).encoded(), from: "test")
+            let other = try #require(await AuthState(restoring: TestStore(stored), environment: world.environment))
+            let early = await authError { try await other.freshAccessToken(minimumValidity: .seconds(7200)) }
+            #expect(early?.isHeldBack == true && early?.needsSignIn == needsSignIn)
+        }
+    }
+
+    // Core §12.2
+    @Test(arguments: ["iss", "aud", "azp", "nonce", "at_hash"])
+    func `a refused ID token that the provider has signed is refused for good`(claim: String) async throws {
+        let fault = Fault.editIDToken { $0.claims[claim] = "https://other.example" }
+        try await expect(Case(fault: fault, expected: [true, true]))
+        try await expect(Case(fault: fault, expected: [true], hasRefreshed: false))
+    }
+
+    @Test(
+        arguments: [
+            .editIDToken { $0.signature = .damaged(.rs256) }, .editIDToken { $0.signature = .none },
+        ] as [Fault])
+    func `one that the provider has not signed may be a fault of the moment`(fault: Fault) async throws {
+        try await expect(Case(fault: fault, expected: [false]))
+    }
+
+    @Test func `what one caller requests does not need the user`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let parameters = TokenParameters(scope: ["openid"])
+            world.provider.fault(Self.oauth("invalid_request"), at: .token, times: 2)
+            for _ in 1...2 {
+                let error = await authError {
+                    try await state.freshAccessToken(forceRefresh: true, parameters: parameters)
+                }
+                #expect(error?.code == "invalid_request" && error?.needsSignIn == false)
+            }
+            #expect(await !state.record.needsSignIn)
+        }
+    }
+}
