@@ -52,7 +52,7 @@ struct Accounts: Command {
 
     private static func state(_ entry: StateFolder.Entry) -> String {
         guard case .success(let record) = entry.record else { return "unreadable" }
-        return record.end == nil ? "signed_in" : "ended"
+        return record.state
     }
 
     private static func text(_ accounts: [(json: JSON, state: String)]) -> String {

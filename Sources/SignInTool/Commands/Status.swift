@@ -111,10 +111,10 @@ struct Status: Command {
             "sub": record.idToken.map { .string($0.subject) } ?? .null,
             "user": record.idToken?.claims.shortName.map(JSON.string) ?? .null, "store": .string(location),
             "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
-            "state": record.end == nil ? "signed_in" : "ended",
-            "reason": record.end.map { .string($0.reason) } ?? .null,
+            "state": .string(record.state), "reason": record.reasonToSignIn.map(JSON.string) ?? .null,
             "refresh_paused_until": pause?.nextAttempt.map { .string($0.ISO8601Format()) } ?? .null,
             "refresh_error": pause.map { .string($0.message) } ?? .null,
+            "id_token_error": record.idTokenError(at: .current).map { .string($0.message) } ?? .null,
         ]
         if let profile { entry["profile"] = .string(profile.name) }
         return .object(entry)
@@ -128,9 +128,11 @@ struct Status: Command {
         ]
     }
 
-    /// Returns why a session has ended, or why its next refresh waits: too long for a column.
+    /// Returns why a session has ended or needs the user, why its next refresh waits, or why its claims may be old: too long
+    /// for a column.
     private static func remark(_ entry: JSON) -> String? {
         let name = entry["profile"]?.string ?? entry["store"]?.string ?? ""
-        return (entry["reason"]?.string ?? entry["refresh_error"]?.string).map { "\(name): \($0)" }
+        let unverified = entry["id_token_error"]?.string.map { "the last ID token could not be verified: \($0)" }
+        return (entry["reason"]?.string ?? entry["refresh_error"]?.string ?? unverified).map { "\(name): \($0)" }
     }
 }

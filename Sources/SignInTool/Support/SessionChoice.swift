@@ -108,8 +108,8 @@ extension SessionOptions {
             await settle(state, console)
             let record = await state.record
             guard var required = error as? AuthError, required.needsSignIn else { throw error }
-            required.message +=
-                " with: \(try command(store, record, console, requesting: required.missingScope(in: record)))"
+            let command = try command(store, record, console, requesting: required.missingScope(in: record))
+            required.message += "\(required.saysToSignIn ? "" : ". Sign in again") with: \(command)"
             throw required
         }
     }
@@ -175,6 +175,9 @@ extension ProviderMetadata {
 }
 
 extension AuthError {
+    /// Whether the message ends with that advice. The provider's own errors do not.
+    fileprivate var saysToSignIn: Bool { [.signInRequired, .noRefreshToken, .noIDToken].contains(code) }
+
     /// The scopes without which the same sign-in would not help.
     fileprivate func missingScope(in record: AuthStateRecord) -> [Scope] {
         switch code {

@@ -21,8 +21,18 @@ extension AuthStateRecord {
     /// The state of the session, for display. An expired access token that cannot be refreshed is useless.
     var stateDescription: String {
         guard end == nil else { return "ended" }
+        if needsSignIn { return "needs sign-in" }
         return isUsable(at: .current) ? "signed in" : "expired"
     }
+
+    /// The state of the session in JSON. In `needs_sign_in`, the provider refuses each refresh, but may change its mind.
+    var state: String {
+        guard end == nil else { return "ended" }
+        return needsSignIn ? "needs_sign_in" : "signed_in"
+    }
+
+    /// Why the user has to sign in again, if so.
+    var reasonToSignIn: String? { end?.reason ?? (needsSignIn ? backoff?.reason : nil) }
 
     /// The signed-in user, for display.
     var userDescription: String {

@@ -101,7 +101,7 @@ struct TenantTests {
             world.provider.fault(
                 .editDocument { $0["id_token_signing_alg_values_supported"] = ["RS256", "ES256"] },
                 at: .openIDConfiguration)
-            world.provider.fault(.editIDToken { $0.claims["exp"] = nil }, at: .token)
+            world.provider.fault(.editIDToken { $0.signature = .none }, at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
             #expect(await state.record.client.provider.idTokenSigningAlgorithms == ["RS256", "ES256"])
         }

@@ -74,6 +74,49 @@ struct RefreshFailureTests {
         }
     }
 
+    @Test(arguments: [
+        (Fault.oauthError("interaction_required"), 1), (.oauthError("invalid_request"), 2),
+        (.editIDToken { $0.claims["nonce"] = "another" }, 1),
+    ])
+    func `a refresh that is refused for good names the command to sign in, and status says so`(
+        fault: Fault, count: Int
+    ) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            fixture.provider.fault(fault, at: .token, times: count)
+            for number in 1...count {
+                let refused = try await fixture.run("token", "--force-refresh", "--json")
+                let line = ". Sign in again with: sign-in login --issuer \(fixture.issuer) --client-id demo"
+                #expect(refused.status == 1 && refused.errors.hasSuffix(line + "\n") == (number == count), "\(refused)")
+            }
+            let entry = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
+            #expect(entry["state"] == "needs_sign_in" && entry["reason"]?.string != nil)
+            #expect(try await fixture.run("status").output.contains("  needs sign-in  "))
+            #expect(try await fixture.run("accounts").output.contains("  needs sign-in  "))
+            // The session stays.
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            let healed = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
+            #expect(healed["state"] == "signed_in" && healed["reason"] == .null)
+        }
+    }
+
+    @Test func `an ID token that is not verified withholds only itself`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            fixture.provider.fault(.editIDToken { $0.header["kid"] = "unknown" }, at: .token, times: 2)
+            _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            let entry = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
+            #expect(entry["id_token_error"]?.string?.contains("key") == true && entry["state"] == "signed_in")
+            #expect(try await fixture.run("status").output.contains("the last ID token could not be verified"))
+            try await fixture.run("token", "--id-token", "--json").failure(1, "invalid_id_token")
+            _ = try await fixture.run("token", "--json").result()
+            _ = try await fixture.run("token", "--id-token", "--json").result()
+            let healed = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
+            #expect(healed["id_token_error"] == .null)
+        }
+    }
+
     @Test func `an unreachable provider keeps the session`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

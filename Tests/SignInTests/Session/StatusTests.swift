@@ -16,8 +16,8 @@ struct StatusTests {
             let entry = try #require(try outcome.result()["sessions"]?.array?.first)
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
-                    "access_token_expires_at", "client_id", "has_refresh_token", "issuer", "reason", "refresh_error",
-                    "refresh_paused_until", "state", "store", "sub", "user",
+                    "access_token_expires_at", "client_id", "has_refresh_token", "id_token_error", "issuer", "reason",
+                    "refresh_error", "refresh_paused_until", "state", "store", "sub", "user",
                 ])
             #expect(entry["issuer"]?.string == fixture.issuer)
             #expect(entry["client_id"]?.string == "demo")
