@@ -94,7 +94,7 @@ let package = Package(
             dependencies: fixtures + ["AppAuthPostgreSQL", "AppAuthTestSupport", "postgresql-program"]),
         .testTarget(name: "AppAuthFoundationTests", dependencies: fixtures + ["AppAuthFoundation"]),
         .testTarget(name: "AppAuthLegacyTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthFoundation"]),
-        .testTarget(name: "SevenPassTests", dependencies: fixtures + ["SevenPass"]),
+        .testTarget(name: "SevenPassTests", dependencies: fixtures + ["SevenPass", "seven-pass", "local-provider"]),
         .testTarget(name: "AppAuthTestSupportTests", dependencies: appAuth + ["AppAuthTestSupport"]),
         .testTarget(
             name: "AppAuthTestProviderTests",
@@ -102,7 +102,9 @@ let package = Package(
                 "AppAuthConcurrency", "AppAuthTestProvider", "TestFixtures", "local-provider", "JOSE", httpTypes,
             ] + nio),
         // The built programs, from outside.
-        .testTarget(name: "SignInTests", dependencies: fixtures),
+        .testTarget(
+            name: "SignInTests",
+            dependencies: fixtures + ["sign-in", "local-provider", "scripted-browser", "keyring-program"]),
         .testTarget(
             name: "VendorSampleTests", dependencies: fixtures + ["ffs", "moltin", "opro", "sbanken", "local-provider"]),
         program("listening-app", "Tests/Support/ListeningProgram", appAuth),

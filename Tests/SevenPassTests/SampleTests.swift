@@ -264,7 +264,7 @@ import Testing
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 if hasApp { try home.installFacebookApp() }
-                let start = try home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
+                let start = try await home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
                 try await fixture.double.requests(1, at: .authorization)
                 start.process.terminate()
                 _ = await start.outcome()
@@ -283,10 +283,10 @@ extension SampleHome {
     }
 
     /// Starts it where a desktop entry can name it: a path without spaces, which xdg-open by itself could not read.
-    fileprivate func startOnDesktop(_ arguments: [String]) throws -> Start {
+    fileprivate func startOnDesktop(_ arguments: [String]) async throws -> Start {
         try FileManager.default.createDirectory(
             atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        try FileManager.default.copyItem(atPath: program, toPath: path + "/app")
+        try await ProgramFile.copy(program, to: path + "/app")
         let provider = URL(filePath: program).deletingLastPathComponent().path + "/local-provider"
         try FileManager.default.createSymbolicLink(atPath: path + "/local-provider", withDestinationPath: provider)
         return try start(

@@ -45,12 +45,12 @@ struct CurlLimitTests {
             try connection.reply(body: String(repeating: "x", count: 200_000))
             connection.waitForEnd()
         }
-        let program = try ListenerProcess(arguments: ["get", "http://\(server.authority)/", "500"])
+        let program = try ListenerProcess(arguments: ["get", "http://\(server.authority)/", "3000"])
         try await onThread { arrived.wait() }
         program.send(SIGSTOP)
         answered.signal()
         // Nothing but time makes a limit pass.
-        try await Task.sleep(for: .milliseconds(700))
+        try await Task.sleep(for: .milliseconds(3200))
         program.send(SIGCONT)
         #expect(try await onThread { try program.line() } == (getsResponse ? "200 200000" : "timeout"))
     }

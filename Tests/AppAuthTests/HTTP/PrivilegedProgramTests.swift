@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 import Testing
 
 /// A program with more rights than the user who starts it does not let that user choose its trust roots (secure_getenv(3)).
@@ -26,9 +27,9 @@ struct PrivilegedProgramTests {
     @Test(
         .enabled(if: otherGroup != nil && honoursSetGID, "the kernel ignores setgid here"),
         arguments: ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"])
-    func `the environment names no roots for a program that is setgid`(variable: String) throws {
+    func `the environment names no roots for a program that is setgid`(variable: String) async throws {
         let program = Self.folder.appending(path: "privileged-\(UUID().uuidString)")
-        try FileManager.default.copyItem(at: Self.folder.appending(path: "listening-app"), to: program)
+        try await ProgramFile.copy(Self.folder.appending(path: "listening-app").path, to: program.path)
         defer { try? FileManager.default.removeItem(at: program) }
         // An ordinary program reads the variable, and finds that there is nothing.
         #expect(try code(of: program, variable) == "invalid_configuration")

@@ -1,6 +1,7 @@
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -74,7 +75,7 @@ struct DemoTests {
     @Test func `without local-provider demo names the missing program`() async throws {
         try await withDesk { fixture in
             let alone = fixture.home + "/sign-in"
-            try FileManager.default.copyItem(atPath: try BuiltProducts.path("sign-in"), toPath: alone)
+            try await ProgramFile.copy(BuiltProducts.path("sign-in"), to: alone)
             let outcome = try await fixture.start([alone], ["demo", "--json"]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("local-provider"))
         }

@@ -1,6 +1,7 @@
 import AppAuthTestProvider
 import Foundation
 import JOSE
+import TestFixtures
 import Testing
 
 /// `sign-in helper docker`, by itself and called by the Docker client.
@@ -70,10 +71,9 @@ struct DockerHelperTests {
                 return SimpleResponse(headers: [("Content-Type", type)], body: Array(document.serialized().utf8))
             }
             defer { server.stop() }
-            let program = "#!/bin/sh\nexec sign-in helper docker --host \(server.host) --profile work \"$@\"\n"
-            try program.write(
-                toFile: fixture.home + "/docker-credential-work", atomically: true, encoding: .utf8)
-            chmod(fixture.home + "/docker-credential-work", 0o700)
+            try await ProgramFile.write(
+                "#!/bin/sh\nexec sign-in helper docker --host \(server.host) --profile work \"$@\"\n",
+                to: fixture.home + "/docker-credential-work")
             try #"{"credHelpers":{"\#(server.host)":"work"}}"#.write(
                 toFile: fixture.home + "/config.json", atomically: true, encoding: .utf8)
             var environment = fixture.environment

@@ -1,5 +1,6 @@
 import Foundation
 import AppAuthTestProvider
+import TestFixtures
 
 /// A fixture in a login session of its own, with its own desktop files.
 struct SchemeFixture: Sendable {
@@ -19,7 +20,7 @@ struct SchemeFixture: Sendable {
                 atPath: fixture.home + "/run", withIntermediateDirectories: false,
                 attributes: [.posixPermissions: 0o700])
             let scheme = SchemeFixture(fixture: fixture)
-            try FileManager.default.copyItem(atPath: BuiltProducts.path("sign-in"), toPath: scheme.program)
+            try await ProgramFile.copy(BuiltProducts.path("sign-in"), to: scheme.program)
             try await body(scheme)
         }
     }

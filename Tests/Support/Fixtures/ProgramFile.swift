@@ -1,0 +1,30 @@
+import Foundation
+
+/// A file that a test makes and then starts.
+///
+/// Another process writes it: while this one has it open for writing, a process that another test starts at the same
+/// time inherits the descriptor until it has started its program, and the kernel refuses to start the file (ETXTBSY).
+package enum ProgramFile {
+    /// Copies a program.
+    package static func copy(_ program: String, to path: String) async throws {
+        try await run(["cp", program, path])
+    }
+
+    /// Writes an executable script.
+    package static func write(_ script: String, to path: String) async throws {
+        try await run(["sh", "-c", #"printf %s "$1" > "$2" && chmod 700 "$2""#, "sh", script, path])
+    }
+
+    private static func run(_ words: [String]) async throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = words
+        let status = try await withCheckedThrowingContinuation { waiting in
+            process.terminationHandler = { waiting.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { waiting.resume(throwing: error) }
+        }
+        guard status == 0 else { throw Failure(description: "\(words[0]) ended with \(status)") }
+    }
+
+    struct Failure: Error, CustomStringConvertible { let description: String }
+}
