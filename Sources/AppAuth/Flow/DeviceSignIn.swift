@@ -8,6 +8,7 @@ public import AppAuthSession
 /// var signIn = DeviceSignIn(issuer: "https://accounts.example.org", clientID: "my-app")
 /// signIn.observe = { event in
 ///     guard case .code(let code) = event else { return }
+///     print("Requested at accounts.example.org. Never enter a code that someone has sent you.")
 ///     print("Open \(code.verificationURI) and enter \(code.userCode)")
 /// }
 /// let state = try await signIn.run(store: FileTokenStore(path: path))

@@ -52,7 +52,9 @@ extension SignOut {
         case .automatic:
             let signIn = record.redirectURI.flatMap(target(at:))
             guard let registration = record.client.registration else { return signIn ?? .loopback(LoopbackAddress()) }
-            let registered = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(target(at:))
+            let listed = (registration.metadata.postLogoutRedirectURIs ?? []).compactMap(target(at:))
+            // A scheme that the app has not used may be another app's: the provider must not choose it.
+            let registered = listed.filter { target in target.isLoopback || signIn.map(target.matches) == true }
             // The provider accepts the port of the sign-in. Otherwise, prefer a URI with a fixed port, and loopback, which
             // needs no handler on the desktop.
             if let signIn, registered.contains(where: { $0.matches(signIn) }) { return signIn }

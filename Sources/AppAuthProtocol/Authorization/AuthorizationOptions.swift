@@ -46,6 +46,8 @@ extension AuthorizationRequest {
         /// The name of the key that signs the request (RFC 9101); ``Environment/clientKey`` finds it. If it is nil, the
         /// request is signed only if the provider requires it, with the key of the client's authentication.
         public var signingKeyName: String?
+        /// The user's agreement to what ``AuthError/confirmation`` asks. It is not sent.
+        public var confirmed: SignInConfirmation?
         /// Further parameters, in order. The names in ``reservedParameters`` are not allowed.
         public var additionalParameters: [Parameter] = []
 

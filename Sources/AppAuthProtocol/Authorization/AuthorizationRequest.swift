@@ -44,7 +44,9 @@ public struct AuthorizationRequest: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no authorization endpoint,
     ///   or lists its response modes without this one; ``AuthError/Code/invalidConfiguration`` for an additional
     ///   parameter that the library sets itself or that is given twice, for a scope value with a space or another
-    ///   invalid character, and for an empty client ID.
+    ///   invalid character, and for an empty client ID; ``AuthError/Code/invalidResponse`` if the provider has registered
+    ///   other redirect URIs for the client; ``AuthError/Code/confirmationRequired`` if a resource named the issuer and
+    ///   the user must agree first: see ``AuthError/confirmation``.
     public init(
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
@@ -63,7 +65,9 @@ public struct AuthorizationRequest: Sendable {
         try Self.check(client, scope)
         let options = try options.withTypedParameters()
         try options.checkResponseType(scope)
-        (self.client, self.redirectURI, self.scope, self.options) = (client, redirectURI, scope, options)
+        try client.registration?.check(redirectURI: redirectURI)
+        self.client = try Self.confirmed(client, redirectURI: redirectURI, by: options)
+        (self.redirectURI, self.scope, self.options) = (redirectURI, scope, options)
         (self.state, self.nonce, self.pkce, self.proof) = (state, nonce, pkce, proof)
         endpoint = try client.provider.require(.authorization)
         if let mode = options.responseMode?.rawValue, let known = client.provider.responseModes, !known.contains(mode) {
@@ -84,6 +88,7 @@ public struct AuthorizationRequest: Sendable {
         // RFC 9449 §10: only the holder of this key can use the code.
         parameters.append("dpop_jkt", proof?.key.thumbprint)
         try options.append(to: &parameters, scope: scope)
+        try Self.checkQuery(of: endpoint, client.provider)
         // The library itself sets each parameter once.
         if endpoint.query != nil || !options.additionalParameters.isEmpty {
             try Self.requireEachOnce(parameters, endpoint)
@@ -105,6 +110,21 @@ public struct AuthorizationRequest: Sendable {
                 .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
         }
         try scope.check(for: .authorization)
+    }
+
+    /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request.
+    private static func checkQuery(of endpoint: SecureURL, _ provider: ProviderMetadata) throws {
+        guard provider.isDiscovered, let query = endpoint.query else { return }
+        guard let parameters = FormParameters(decoding: query) else {
+            throw AuthError(
+                .invalidMetadata, .authorization, "expected parameters in the query of 'authorization_endpoint'",
+                outcome: .notSent)
+        }
+        guard let name = parameters.items.map(\.name).first(where: ownParameters.contains) else { return }
+        throw AuthError(
+            .invalidMetadata, .authorization,
+            "expected an 'authorization_endpoint' without the parameter '\(name)', which the app sets",
+            outcome: .notSent)
     }
 
     /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts

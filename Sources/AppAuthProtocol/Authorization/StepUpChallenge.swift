@@ -6,12 +6,14 @@ internal import JOSE
 /// does not help, because it changes neither how and when the user signed in nor what the user granted.
 ///
 /// ```swift
-/// if let challenge = response.stepUpChallenge {
+/// if let challenge = response.stepUpChallenge, await state.record.isOwnResource(url) {
 ///     signIn.options.meet(challenge)
 ///     signIn.additionalScope += challenge.scope
 ///     state = try await signIn.run(store: store)
 /// }
 /// ```
+/// Any API can send one. Meet it only for the resources of the session, or for an API that the app trusts with such a
+/// token: see ``AuthStateRecord/isOwnResource(_:)``.
 public struct StepUpChallenge: Sendable, Hashable {
     /// The acceptable authentication contexts, in order of preference; empty if not given.
     public let acrValues: [String]

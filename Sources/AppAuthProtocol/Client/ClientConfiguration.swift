@@ -47,8 +47,9 @@ public struct ClientConfiguration: Sendable {
         discovery = Discovery(environment: environment)
     }
 
-    /// Creates the configuration of a known client.
-    package init(_ client: Client, environment: Environment) {
+    /// Creates the configuration of a client whose provider's metadata is known, for example a registered one
+    /// (``ClientRegistration/client(at:keyNamed:)``).
+    public init(_ client: Client, environment: Environment) {
         self.init(issuer: client.provider.issuer, clientID: client.id, environment: environment)
         (provider, authentication, registration) = (client.provider, client.authentication, client.registration)
         (dpop, idTokenRules) = (client.dpop, client.idTokenRules)

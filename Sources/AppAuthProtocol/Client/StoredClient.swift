@@ -16,6 +16,7 @@ extension Client {
             "id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document),
         ]
         if provider.isDiscovered { json["isDiscovered"] = true }
+        json["namedBy"] = provider.resource.map { .string($0.string) }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
         if idTokenRules != IDTokenRules() { json["idTokenRules"] = idTokenRules.stored }
@@ -26,6 +27,7 @@ extension Client {
         let authentication = try json.object("authentication")
         var provider = try ProviderMetadata(document: json.value("provider"))
         provider.isDiscovered = try json.optional("isDiscovered") { try $0.bool($1) } ?? false
+        provider.resource = try json.optional("namedBy") { try SecureURL($0.string($1)) }
         self.init(
             id: try json.string("id"),
             authentication: try ClientAuthentication(

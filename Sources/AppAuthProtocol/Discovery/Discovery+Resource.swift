@@ -28,15 +28,20 @@ extension Discovery {
 
     /// Returns the metadata of the authorization server that issues tokens for a resource.
     ///
+    /// The metadata notes the resource (``ProviderMetadata/resource``), unless the app chooses the issuer. Sign in with
+    /// this metadata: ``SignIn`` then requires the user's agreement (``AuthError/Code/confirmationRequired``) if the
+    /// owner of the resource could direct the user to another server's page (RFC 9700 §4.4).
+    ///
     /// - Parameters:
     ///   - resource: The resource.
-    ///   - chosen: The app's choice if the resource lists several servers.
+    ///   - chosen: The app's or the user's choice: one of the servers that the resource lists. The choice is an agreement
+    ///     to sign in there.
     /// - Throws: As ``ProtectedResource/authorizationServer(_:)`` and ``metadata(for:policy:)``; ``AuthError`` with
     ///   ``AuthError/Code/resourceMismatch`` if the server lists its resources, and this one is not among them.
     public func metadata(for resource: ProtectedResource, choosing chosen: Issuer? = nil) async throws
         -> ProviderMetadata
     {
-        let provider = try await metadata(for: resource.authorizationServer(chosen))
+        var provider = try await metadata(for: resource.authorizationServer(chosen))
         // RFC 9728 §4, §7.6: if both lists exist, each must name the other. A resource that only claims to belong to the
         // server would otherwise get its tokens.
         if let resources = provider.document["protected_resources"] {
@@ -46,6 +51,7 @@ extension Discovery {
                     "the authorization server \(provider.issuer) does not list the resource \(resource.url)")
             }
         }
+        if chosen == nil { provider.resource = resource.url }
         return provider
     }
 

@@ -13,6 +13,9 @@ public struct ProviderMetadata: Sendable, Hashable {
     public let issuer: Issuer
     /// The whole document, including the members without a property here.
     public private(set) var document: JSON.Object
+    /// The resource that named the issuer; nil if the app or the user did. See
+    /// ``Discovery/metadata(for:choosing:)``.
+    public package(set) var resource: SecureURL?
     /// Whether the document comes from the issuer itself, and not from an app.
     package var isDiscovered = false
 

@@ -47,6 +47,8 @@ public struct AuthError: Error, Sendable, Hashable {
     public var nextAttempt: Date?
     /// Why the store failed, if the code is ``Code/store`` and the app can do something about it.
     public var storeProblem: StoreProblem?
+    /// What the user must agree to, if the code is ``Code/confirmationRequired``.
+    public var confirmation: SignInConfirmation?
     /// Whether this call sent nothing, because earlier refreshes failed and ``nextAttempt`` has not come.
     public var isHeldBack = false
     /// The refresh token of a token response that is otherwise rejected: it may be the only one that is still valid.
@@ -95,6 +97,7 @@ extension AuthError {
                 .invalidConfiguration, .transport, .timeout, .invalidResponse, .invalidMetadata, .issuerMismatch,
                 .resourceMismatch, .invalidRedirect, .wrongPaste, .invalidIDToken, .clockSkew, .signInRequired,
                 .sessionReplaced, .noRefreshToken, .noIDToken, .store, .listener, .browser, .unavailable,
+                .confirmationRequired,
             ]
             self = own.contains(Code(rawValue: code)) ? .invalidResponse : Code(rawValue: code)
         }
@@ -131,6 +134,8 @@ extension AuthError {
         public static let noRefreshToken: Code = "no_refresh_token"
         /// The session has no ID token that is valid for long enough, and a refresh brings none.
         public static let noIDToken: Code = "no_id_token"
+        /// The user must agree before the sign-in page opens: see ``AuthError/confirmation``.
+        public static let confirmationRequired: Code = "confirmation_required"
         /// The store could not be read or written.
         public static let store: Code = "store"
         /// The redirect listener could not bind its address.

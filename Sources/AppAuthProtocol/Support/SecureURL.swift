@@ -85,6 +85,11 @@ public struct SecureURL: Sendable, Hashable {
         "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
     }
 
+    /// The host for users, with the port unless it is the default one.
+    package var shownHost: String {
+        port.map { $0 == (scheme == "https" ? 443 : 80) ? host : "\(host):\($0)" } ?? host
+    }
+
     /// The port, if the URL names one.
     public var port: UInt16? { UInt16(part(hostEnd..<authorityEnd).dropFirst()) }
 

@@ -5,7 +5,9 @@ public import FoundationEssentials
 ///
 /// Show ``verificationURI`` and ``userCode`` only to the user: the first to enter the code decides who is signed in. If
 /// there is a ``verificationURIComplete``, also show it as a QR code, next to the user code, so that the user can
-/// compare the two (§3.3.1, §5.4).
+/// compare the two (§3.3.1, §5.4). Also say where the code was requested, and that the user must not enter a code that
+/// someone else sent, because that would give the sender the user's session (§5.4). If ``isElsewhere`` is true, show the
+/// hosts of the issuer and of the page, with a warning.
 public struct DeviceAuthorization: Sendable {
     /// The request.
     public let request: DeviceAuthorizationRequest
@@ -15,6 +17,12 @@ public struct DeviceAuthorization: Sendable {
     public let verificationURI: SecureURL
     /// The same URL including the code, for a QR code; nil if the provider has none.
     public let verificationURIComplete: SecureURL?
+    /// Whether a page is not on the issuer's origin. A server can name the page of another one together with a code that
+    /// it requested there itself (RFC 8628 §5.4).
+    public var isElsewhere: Bool {
+        let issuer = request.client.provider.issuer.url.origin
+        return [verificationURI, verificationURIComplete].compactMap(\.self).contains { $0.origin != issuer }
+    }
     /// How long the code can be entered, from receipt.
     public var expiresIn: Duration { term.length }
     /// When the code expires by this machine's clock: receipt plus `expires_in`.

@@ -14,7 +14,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     public internal(set) var scope: [Scope]
     /// The resources that the sign-in has requested tokens for (RFC 8707). A refresh does not name them by itself, because
     /// some servers refuse that.
-    public internal(set) var resources: [String] = []
+    public package(set) var resources: [String] = []
     /// The current access token; nil after the session has ended. Apps get it from ``AuthState``, once it is stored.
     package internal(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
@@ -32,7 +32,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
     package internal(set) var nonce: Secret?
     /// The URI to which the provider sent the browser back. Sign-out uses the same one, since it is registered.
-    package internal(set) var redirectURI: String?
+    package var redirectURI: String?
     /// The provider's keys, so that a refresh in another process need not fetch them.
     package internal(set) var keys: KeySetCache.Entry?
     /// Access tokens for fewer scopes or for certain resources.

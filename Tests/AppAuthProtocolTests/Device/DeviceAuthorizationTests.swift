@@ -48,6 +48,21 @@ struct DeviceAuthorizationTests {
         #expect(authorization.interval == .seconds(5))
     }
 
+    /// The two pages, and whether one is not on the issuer's origin (RFC 8628 §5.4).
+    @Test(
+        arguments: [
+            ("https://op.example/device", nil, false), ("https://OP.example:443/d", "https://op.example/d?a=b", false),
+            ("https://honest.example/device", nil, true), ("https://login.op.example/device", nil, true),
+            ("https://op.example:8443/device", nil, true),
+            ("https://op.example/device", "https://honest.example/device?user_code=WDJB-MJHT", true),
+        ] as [(String, String?, Bool)])
+    func `a page that is not the issuer's is noticed`(page: String, complete: String?, isElsewhere: Bool) throws {
+        let authorization = try Self.authorization {
+            ($0["verification_uri"], $0["verification_uri_complete"]) = (.string(page), complete.map(JSON.string))
+        }
+        #expect(authorization.isElsewhere == isElsewhere)
+    }
+
     // RFC 8628 §3.2: interval is OPTIONAL, and 5 where it is missing.
     @Test(
         arguments: [

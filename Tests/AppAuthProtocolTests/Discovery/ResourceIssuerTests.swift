@@ -1,0 +1,164 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import JOSE
+import TestFixtures
+import Testing
+
+/// An issuer that a resource names may lead to another provider's page (RFC 9700 §4.4).
+struct ResourceIssuerTests {
+    private static let issuer: Issuer = "https://as.example"
+
+    /// - Parameter edit: Changes the metadata.
+    private static func provider(
+        namedBy resource: String? = "https://r.example/api", _ edit: (inout JSON.Object) -> Void = { _ in }
+    ) throws -> ProviderMetadata {
+        var document: JSON.Object = [
+            "issuer": .string(issuer.string), "authorization_endpoint": "https://as.example/authorize",
+            "token_endpoint": "https://as.example/token",
+        ]
+        edit(&document)
+        var provider = try ProviderMetadata(document: .object(document))
+        provider.isDiscovered = true
+        provider.resource = try resource.map { try SecureURL($0) }
+        return provider
+    }
+
+    private static func request(
+        _ provider: ProviderMetadata, path: String = issuer.redirectPath(), _ confirmed: SignInConfirmation? = nil
+    ) throws -> AuthorizationRequest {
+        var options = AuthorizationRequest.Options()
+        options.confirmed = confirmed
+        return try AuthorizationRequest(
+            client: Client(id: "c", provider: provider), redirectURI: "http://127.0.0.1:1\(path)", scope: [],
+            options: options)
+    }
+
+    /// The page, the path of the redirect URI, whether the issuer is promised, whether a resource has named it, and
+    /// whether the user must agree.
+    @Test(
+        arguments: [
+            ("https://as.example/authorize", nil, false, true, false),
+            ("https://AS.example:443/a", nil, false, true, false),
+            ("https://as.example:444/a", nil, false, true, true),
+            ("https://login.as.example/a", nil, false, true, true),
+            ("https://example/a", nil, false, true, true),
+            ("https://honest.example/a", nil, false, true, true),
+            ("https://honest.example/a", nil, true, true, false),
+            ("https://honest.example/a", nil, false, false, false),
+            ("https://as.example/a", "/callback", false, true, true),
+            ("https://as.example/a", "/callback", true, true, false),
+            ("https://as.example/a", "/callback", false, false, false),
+            ("https://as.example/a", Issuer("https://other.example").redirectPath(), false, true, true),
+            ("https://as.example/a", issuer.redirectPath() + "/", false, true, true),
+        ] as [(String, String?, Bool, Bool, Bool)])
+    func `the user must agree if the code could be another provider's`(
+        page: String, path: String?, isPromised: Bool, isOfResource: Bool, mustAgree: Bool
+    ) throws {
+        let provider = try Self.provider(namedBy: isOfResource ? "https://r.example/api" : nil) { document in
+            document["authorization_endpoint"] = .string(page)
+            if isPromised { document["authorization_response_iss_parameter_supported"] = true }
+        }
+        let error = refusal { try Self.request(provider, path: path ?? Self.issuer.redirectPath()) }
+        #expect((error?.code == .confirmationRequired) == mustAgree)
+        let hosts = error?.confirmation.map { [$0.resource.host, $0.issuer.host, $0.page.string] }
+        #expect(hosts == (mustAgree ? ["r.example", "as.example", page] : nil))
+    }
+
+    @Test func `an agreement is for these three hosts, and is remembered with the session`() throws {
+        let foreign = try Self.provider { $0["authorization_endpoint"] = "https://honest.example/a" }
+        let other = try Self.provider { $0["authorization_endpoint"] = "https://elsewhere.example/a" }
+        let question = try #require(refusal { try Self.request(foreign) }?.confirmation)
+        let request = try Self.request(foreign, question)
+        #expect(request.client.provider.resource == nil)
+        #expect(refusal { try Self.request(other, question) }?.confirmation?.page.host == "elsewhere.example")
+    }
+
+    @Test func `the metadata notes the resource, unless the app chooses the issuer, and keeps the note in a session`()
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.resourceDescription = ResourceDescription()
+        try await World.run(configuration) { world in
+            let discovery = Discovery(environment: world.environment)
+            let resource = try await discovery.protectedResource(at: world.provider.url(.api))
+            let named = try await discovery.metadata(for: resource)
+            #expect(named.resource == resource.url)
+            let issuer = named.issuer
+            #expect(try await discovery.metadata(for: resource, choosing: issuer).resource == nil)
+            #expect(try await discovery.metadata(for: issuer).resource == nil)
+            let record = try AuthStateRecord(
+                client: Client(id: "c", provider: named), accessToken: nil, refreshToken: nil)
+            let bytes = try record.encoded()
+            #expect(try AuthStateRecord(decoding: bytes, from: "test").client.provider.resource == resource.url)
+        }
+    }
+
+    @Test(arguments: ["a", ["https://r.example/api", 1], 1, [:]] as [JSON])
+    func `a malformed list of resources does not contain the resource`(list: JSON) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.resourceDescription = ResourceDescription()
+        try await World.run(configuration) { world in
+            let discovery = Discovery(environment: world.environment)
+            let url = world.provider.url(.api)
+            let resource = try await discovery.protectedResource(at: url)
+            let list = list.array == nil ? list : [.string(url), 1]
+            world.provider.fault(.editDocument { $0["protected_resources"] = list }, at: .openIDConfiguration)
+            let error = await authError { try await discovery.metadata(for: resource) }
+            #expect(error?.code == .resourceMismatch)
+        }
+    }
+
+    @Test(arguments: ["prompt", "login_hint", "resource", "response_mode", "state", "request", "dpop_jkt", "claims"])
+    func `a discovered endpoint's query does not set the app's parameters`(name: String) throws {
+        func provider(_ isDiscovered: Bool) throws -> ProviderMetadata {
+            var provider = try Self.provider {
+                $0["authorization_endpoint"] = .string("https://as.example/a?policy=1&\(name)=x")
+            }
+            provider.isDiscovered = isDiscovered
+            return provider
+        }
+        let error = refusal { try Self.request(provider(true)) }
+        #expect(error?.code == .invalidMetadata && error?.message.contains("'\(name)'") == true)
+        if ["prompt", "login_hint"].contains(name) {
+            #expect(try Self.request(provider(false)).url.contains("policy=1&\(name)=x"), "the app's own metadata")
+        }
+    }
+
+    @Test func `each issuer has a redirect path of its own`() {
+        #expect(Self.issuer.redirectPath() == "/callback/\(Self.issuer.redirectPath(under: "").dropFirst())")
+        #expect(Self.issuer.redirectPath(under: "/cb/").hasPrefix("/cb/") == true)
+        let issuers: [Issuer] = [
+            "https://as.example", "https://as.example/", "https://AS.example", "https://as.example/t",
+        ]
+        #expect(Set(issuers.map { $0.redirectPath() }).count == 4)
+        // The digest of RFC 6234, as another program calculates it.
+        #expect(Self.issuer.redirectPath() == "/callback/k-IPvZ2UNvdMJS260w7HMg")
+    }
+
+    /// What the provider has registered, the redirect URI of the app, and whether it may be used.
+    @Test(
+        arguments: [
+            (["http://127.0.0.1/cb"], "http://127.0.0.1:4711/cb", true), ([], "http://127.0.0.1/cb", true),
+            (["http://127.0.0.1:1/cb"], "http://127.0.0.1:2/cb", true),
+            (["http://[::1]/cb"], "http://[::1]:4711/cb", true),
+            (["a.b:/x", "http://127.0.0.1/cb"], "http://127.0.0.1/cb", true),
+            (["http://127.0.0.1/cb"], "http://127.0.0.1/cb/", false),
+            (["http://127.0.0.1/cb"], "http://[::1]/cb", false),
+            (["http://127.0.0.1/cb?a"], "http://127.0.0.1/cb", false),
+            (["https://a.example:1/cb"], "https://a.example:2/cb", false),
+            (["vscode:/callback"], "a.b:/callback", false),
+            (["a.b:/callback"], "a.b:/callback", true),
+        ] as [([String], String, Bool)])
+    func `only a registered redirect URI is used`(listed: [String], uri: String, isAllowed: Bool) throws {
+        let document: JSON = ["client_id": "c", "redirect_uris": .array(listed.map(JSON.string))]
+        let registration = try ClientRegistration(document: document)
+        let error = refusal { try registration.check(redirectURI: uri) }
+        #expect((error == nil) == isAllowed)
+        if !isAllowed { #expect(([uri] + listed).allSatisfy { error?.message.contains("'\($0)'") == true }) }
+        var client = Client(id: "c", provider: try Self.provider(namedBy: nil))
+        client.registration = registration
+        let request = refusal { try AuthorizationRequest(client: client, redirectURI: uri) }
+        #expect(request?.code == error?.code)
+    }
+}
