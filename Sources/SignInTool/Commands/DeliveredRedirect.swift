@@ -4,7 +4,8 @@ internal import ArgumentParser
 /// The command `sign-in deliver-redirect`, which the desktop runs when the browser opens a private-use scheme.
 struct DeliveredRedirect: Command {
     static let configuration = CommandConfiguration(
-        commandName: "deliver-redirect", abstract: "Delivers a redirect to the sign-in that waits for it.",
+        commandName: PrivateUseRedirect.deliveringCommand,
+        abstract: "Delivers a redirect to the sign-in that waits for it.",
         shouldDisplay: false)
 
     @Argument(help: "The redirect.") var url: String

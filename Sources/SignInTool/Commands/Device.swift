@@ -32,9 +32,18 @@ struct Device: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        let chosen = try await SignInTarget(
-            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: nil,
-            for: .deviceCode, console)
+        return try await SignInTarget.signIn(session, console) { former in
+            try await SignInTarget(
+                provider, clientID, client, target, scope: scope, dpop: dpop, redirect: nil, for: .deviceCode,
+                replacing: former, console)
+        } _: { chosen in
+            try await signIn(at: chosen, console, within: limit, until: deadline)
+        }
+    }
+
+    private func signIn(
+        at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
+    ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
         let former = try await session.former(in: store, at: chosen.issuer)

@@ -63,9 +63,18 @@ struct Login: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        let chosen = try await SignInTarget(
-            provider, clientID, client, target, scope: scope, dpop: dpop, redirectURIs: redirect.uris,
-            for: .authorizationCode, console)
+        return try await SignInTarget.signIn(session, console) { former in
+            try await SignInTarget(
+                provider, clientID, client, target, scope: scope, dpop: dpop, redirect: redirect,
+                for: .authorizationCode, replacing: former, console)
+        } _: { chosen in
+            try await signIn(at: chosen, console, within: limit, until: deadline)
+        }
+    }
+
+    private func signIn(
+        at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
+    ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
         try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
         let former: AuthStateRecord?
@@ -74,13 +83,14 @@ struct Login: Command {
             former = nil
         }
         let claims = LockedValue<JSON?>(nil)
-        var signIn = try signIn(chosen, as: former)
+        var signIn = signIn(chosen, as: former)
         signIn.confirm = { [session, userinfo] state in
             try session.requireUser(of: former, in: await state.record)
             guard userinfo else { return }
             let response = try await state.userInfo().json
             claims.withLock { $0 = response }
         }
+        try await chosen.checkClient(of: signIn, console)
         if replaceStore { _ = try await StateFolder.discard(store, console) }
         // A code for another device carries no further parameters.
         let deviceCommand = asked.options(over: .init()) == .init() ? deviceCommand(chosen) : nil
@@ -95,14 +105,14 @@ struct Login: Command {
         return 0
     }
 
-    private func signIn(_ chosen: SignInTarget, as former: AuthStateRecord?) throws -> SignIn {
+    private func signIn(_ chosen: SignInTarget, as former: AuthStateRecord?) -> SignIn {
         var signIn = SignIn(chosen.configuration, appName: "sign-in")
         var preset = chosen.options
         preset.loginHint = former?.loginHint
         signIn.options = asked.options(over: preset)
         signIn.options.resources = target.resource
         signIn.options.isPushed = par
-        signIn.redirect = try redirect.redirect(registered: chosen.redirectURIs)
+        signIn.redirect = chosen.redirect
         signIn.requiredEndpoints = userinfo ? [.userInfo] : []
         if noBrowser { signIn.browser = nil }
         return signIn

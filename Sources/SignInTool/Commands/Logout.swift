@@ -176,8 +176,7 @@ struct Logout: Command {
     /// Returns the sign-in's redirect URI if it has a private-use scheme and the client has not registered others.
     private static func privateUse(_ record: AuthStateRecord) -> SignOut.PostLogoutRedirect? {
         guard record.client.registration == nil, let uri = record.redirectURI else { return nil }
-        let redirect = try? PrivateUseRedirect(
-            uri, appName: "sign-in", arguments: [DeliveredRedirect._commandName])
+        let redirect = try? PrivateUseRedirect(ofSignIn: uri)
         return redirect.map { .privateUse($0) }
     }
 

@@ -11,13 +11,18 @@ struct Register: Command {
             http://127.0.0.1/callback
             """)
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
-    var issuer: String?
+    @Option(
+        name: .customLong("issuer"), parsing: .unconditionalSingleValue,
+        help: """
+            The provider's issuer URL. With --client-document, an issuer at which 'sign-in login --client-document' uses \
+            the document: give it for each one.
+            """)
+    var issuers: [String] = []
     @Option(
         name: .customLong("client-document"), parsing: .unconditional,
         help: """
-            The https URL at which you publish the client's metadata, in place of --issuer: nothing is sent, and the \
-            document for this URL is printed.
+            The https URL at which you publish the client's metadata: nothing is sent, and the document for this URL is \
+            printed, with the redirect URI of each --issuer.
             """)
     var document: String?
     @Option(
@@ -52,14 +57,17 @@ struct Register: Command {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard issuer != nil || document != nil else {
+        guard !issuers.isEmpty || document != nil else {
             throw ValidationError("Missing expected argument '--issuer <issuer>'")
         }
+        guard issuers.count < 2 || document != nil else {
+            throw ValidationError("--issuer: a client is registered at one provider")
+        }
         if document != nil {
-            let others = [issuer, registrationEndpoint, initialAccessTokenFile, softwareStatementFile]
+            let others = [registrationEndpoint, initialAccessTokenFile, softwareStatementFile]
             guard others.allSatisfy({ $0 == nil }), method.map({ [.none, .private_key_jwt].contains($0) }) ?? true
             else {
-                throw ValidationError("--client-document takes no option for a provider, and no secret")
+                throw ValidationError("--client-document takes no option for a registration, and no secret")
             }
         }
         for uri in redirectURIs {
@@ -78,13 +86,24 @@ struct Register: Command {
             initialAccessTokenFile.map(SecretFile.read), softwareStatementFile.map(SecretFile.read)
         )
         let keyPath = keyFile?.absolutePath
-        var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: name)
+        var uris = redirectURIs
+        if document != nil, !issuers.isEmpty {
+            // RFC 9700 §4.4.2: a redirect URI is for one issuer.
+            let issuers = try issuers.map { try Issuer($0) }
+            uris = redirectURIs.flatMap { uri in issuers.map { $0.redirectPath(under: uri) } }
+        }
+        var metadata = ClientMetadata(nativeAppWith: uris, name: name)
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
         metadata.scope = scope.map([Scope].init(spaceDelimited:))
         metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
-        guard let issuer else {
+        guard document == nil, let issuer = issuers.first else {
             let document = try metadata.document(at: document ?? "")
             try console.succeed(document, text: document.serialized())
+            if issuers.isEmpty {
+                console.say(
+                    "'sign-in login' uses this document only at the issuers that are given with --issuer: each needs a "
+                        + "redirect URI of its own.")
+            }
             return 0
         }
         let provider = try await provider(issuer, console.environment)
@@ -93,8 +112,14 @@ struct Register: Command {
         let registration = try await request.send(in: console.environment)
         // The client now exists at the provider, stored or not, usable or not: the printed document may be the only
         // copy.
-        try await RegisteredClients.keep(registration, at: provider, keyNamed: keyPath, console)
-        do { _ = try registration.client(at: provider, keyNamed: keyPath) } catch let error as AuthError {
+        let usable = redirectURIs.filter { (try? registration.check(redirectURI: $0)) != nil }
+        try await RegisteredClients.keep(
+            registration, at: provider, keyNamed: keyPath, redirectURI: SignIn.Redirect.preferred(usable), for: nil,
+            console)
+        do {
+            if usable.isEmpty { try redirectURIs.first.map(registration.check(redirectURI:)) }
+            _ = try registration.client(at: provider, keyNamed: keyPath)
+        } catch let error as AuthError {
             console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
         }
         try console.succeed(registration.document, text: text(registration, at: provider))
@@ -125,16 +150,5 @@ struct Register: Command {
         if let scope { words += ["--scope", scope] }
         lines.append("Sign in with: \(words.shellLine)")
         return lines.map(\.onOneLine).joined(separator: "\n")
-    }
-}
-
-extension ClientOptions.Method {
-    /// The name of the method in RFC 7591 §2.
-    fileprivate var registeredName: String {
-        switch self {
-        case .basic: "client_secret_basic"
-        case .post: "client_secret_post"
-        case .none, .client_secret_jwt, .private_key_jwt: rawValue
-        }
     }
 }

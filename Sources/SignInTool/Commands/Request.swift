@@ -22,12 +22,26 @@ struct Request: Command {
     var dataFile: String?
     @Flag(
         name: .customLong("step-up"),
-        help: "If the resource requires another sign-in or more scopes, sign in again and repeat the request.")
+        help: """
+            If the resource is one of the session's, and requires another sign-in or more scopes, sign in again and \
+            repeat the request.
+            """)
     var stepUp = false
+    @Option(
+        name: .customLong("step-up-at"), parsing: .unconditionalSingleValue,
+        help: "As --step-up, also at this resource, and without a question.",
+        transform: { argument in
+            do { return try SecureURL(argument) } catch let error as AuthError {
+                throw ValidationError(error.message)
+            }
+        })
+    var stepUpAt: [SecureURL] = []
     @OptionGroup var session: SessionOptions
     @OptionGroup var common: CommonOptions
 
-    var defaultTimeout: Duration { .seconds(stepUp ? 300 : 30) }
+    private var stepsUp: Bool { stepUp || !stepUpAt.isEmpty }
+
+    var defaultTimeout: Duration { .seconds(stepsUp ? 300 : 30) }
 
     func validate() throws {
         guard HTTPRequest.Method(method) != nil else {
@@ -57,7 +71,7 @@ struct Request: Command {
         var (response, record) = try await session.withState(console, within: limit) { state in
             (try await state.send(transportRequest), await state.record)
         }
-        if stepUp, let challenge = response.stepUpChallenge, let store = try await session.find(within: limit),
+        if stepsUp, let challenge = response.stepUpChallenge, let store = try await session.find(within: limit),
             let state = try await signIn(again: record, for: challenge, in: store, console, until: deadline)
         {
             (response, record) = (try await state.send(transportRequest), await state.record)
@@ -74,7 +88,7 @@ struct Request: Command {
         // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
         if response.stepUpChallenge != nil {
             console.say(
-                stepUp
+                stepsUp
                     ? "The resource still requires another sign-in."
                     : "The resource requires another sign-in. To sign in again, repeat this command with --step-up.")
         }
@@ -83,7 +97,8 @@ struct Request: Command {
 
     /// Signs in again as the client of the session, and replaces the session.
     ///
-    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them.
+    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them, or if the
+    ///   user does not want it.
     private func signIn(
         again record: AuthStateRecord, for challenge: StepUpChallenge, in store: any TokenStore, _ console: Console,
         until deadline: ContinuousClock.Instant
@@ -94,22 +109,47 @@ struct Request: Command {
             needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
         }
         if isAboutScope, needed.allSatisfy(record.scope.contains) { return nil }
-        console.say("The resource requires another sign-in.")
+        guard try await mayStepUp(record, for: challenge, scope: needed, console) else { return nil }
         if let preset = record.client.provider.preset {
             console.log("step-up: signing in as with --preset \(preset.rawValue)")
         }
         let scope = record.scopeToRequestAgain.adding(needed)
-        let target = SignInTarget(of: record, scope: scope, console.environment)
+        let target = try SignInTarget(of: record, scope: scope, console.environment)
         var signIn = SignIn(target.configuration, appName: "sign-in")
         signIn.options = target.options
         (signIn.options.loginHint, signIn.options.resources) = (record.loginHint, record.resources)
         signIn.options.meet(challenge)
-        signIn.redirect = try SignIn.Redirect(registered: target.redirectURIs)
+        signIn.redirect = target.redirect
         signIn.confirm = { try await $0.record.requireContinuation(of: record) }
         // A code for another device carries no further parameters.
         let deviceCommand =
             isAboutScope ? try session.command(store, record, console, requesting: needed, by: "device") : nil
         return try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand)
+    }
+
+    /// Returns whether the user agrees to what the resource demands. Without a terminal, the options are the agreement.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/confirmationRequired`` if the resource is not one of the session's,
+    ///   and neither the options nor a user at a terminal agree.
+    private func mayStepUp(
+        _ record: AuthStateRecord, for challenge: StepUpChallenge, scope: [Scope], _ console: Console
+    ) async throws -> Bool {
+        let target = try SecureURL(url)
+        let demand = "\(target.shownHost) requires another sign-in: \(challenge.demand(scope))"
+        let isOwn = record.isOwnResource(target)
+        if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {
+            console.say("\(demand).")
+            return true
+        }
+        guard console.canAsk else {
+            let resource = "\(target.scheme)://\(target.authority)\(target.path)"
+            throw AuthError(
+                .confirmationRequired, .authorization,
+                "\(demand). It is not a resource of this session. If you trust it with such a token, name it with "
+                    + "--step-up-at \(resource.quotedForShell)", outcome: .notSent)
+        }
+        console.say("\(demand).")
+        return try await console.ask((isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?")
     }
 
     private static func field(_ line: String) -> HTTPField? {
@@ -147,5 +187,17 @@ struct Request: Command {
         guard Console.isTerminal(.output) else { return body }
         let lines = String(decoding: body, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         return Array((lines.map { String($0).onOneLine }.joined(separator: "\n") + "\n").utf8)
+    }
+}
+
+extension StepUpChallenge {
+    /// What the resource demands, for the user.
+    fileprivate func demand(_ scope: [Scope]) -> String {
+        var parts: [String] = []
+        if !scope.isEmpty { parts.append("the scopes \(scope.spaceDelimited ?? "")") }
+        if !acrValues.isEmpty { parts.append("an authentication of the class \(acrValues.joined(separator: " or "))") }
+        if let maxAge { parts.append("a sign-in that is at most \(maxAge) s old") }
+        if claims != nil { parts.append("other claims") }
+        return parts.isEmpty ? "it does not say why" : parts.joined(separator: ", ")
     }
 }

@@ -6,8 +6,8 @@ internal import JOSE
 struct Advice: Sendable {
     private let authentication = LockedValue<ClientAuthentication?>(nil)
 
-    /// Records how the client authenticates.
-    func note(_ known: ClientAuthentication) { authentication.withLock { $0 = known } }
+    /// Records how the client authenticates; nil if the user does not decide that.
+    func note(_ known: ClientAuthentication?) { authentication.withLock { $0 = known } }
 
     /// Returns the error's message with the advice.
     ///

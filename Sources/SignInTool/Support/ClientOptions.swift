@@ -135,6 +135,17 @@ struct ClientOptions: ParsableArguments, Sendable {
     }
 }
 
+extension ClientOptions.Method {
+    /// The name of the method in RFC 7591 §2.
+    var registeredName: String {
+        switch self {
+        case .basic: "client_secret_basic"
+        case .post: "client_secret_post"
+        case .none, .client_secret_jwt, .private_key_jwt: rawValue
+        }
+    }
+}
+
 /// The audience of a client assertion: `issuer`, `token-endpoint` or a URL.
 struct AssertionAudience: ExpressibleByArgument, Sendable {
     let argument: String

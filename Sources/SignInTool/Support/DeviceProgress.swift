@@ -11,7 +11,8 @@ extension DeviceSignIn {
     ) async throws -> AuthState {
         let shown = LockedValue<Countdown?>(nil)
         defer { shown.withLock { $0?.stop() } }
-        console.advice.note(self.authentication ?? self.clientSecret.map { .clientSecretBasic($0) } ?? .none)
+        console.advice.note(
+            self.authentication ?? self.clientSecret.map { .clientSecretBasic($0) } ?? ClientAuthentication.none)
         var signIn = self
         signIn.observe = { event in
             switch event {
@@ -37,6 +38,17 @@ extension DeviceSignIn {
 
 extension DeviceAuthorization {
     fileprivate func show(_ console: Console) {
+        let issuer = request.client.provider.issuer.url
+        console.say(
+            "This command has requested a code at \(issuer.shownHost). Never enter a code that someone has sent you: it "
+                + "would sign in the sender as you.")
+        if isElsewhere {
+            let pages = [verificationURI, verificationURIComplete].compactMap { $0?.shownHost }
+            let others = Set(pages).sorted().joined(separator: " and ")
+            console.say(
+                "Warning: the page is on \(others), but the code was requested at \(issuer.shownHost). Go on only if you "
+                    + "know that they belong together.")
+        }
         console.say("To sign in, open this page on any device with a browser and enter the code:")
         console.say("  \(verificationURI)")
         Console.write("  \(console.styled(userCode.onOneLine, .bold))\n", to: .error)

@@ -2,8 +2,21 @@ internal import AppAuth
 internal import FoundationEssentials
 internal import Glibc
 
-/// The clients that `sign-in register` has registered. Each is a protected file in the state folder: a session without
-/// tokens, so that clients are stored like sessions.
+/// A client that `sign-in` has registered at a provider.
+struct RegisteredClient: Sendable {
+    let client: Client
+    /// The redirect URI that was requested, and that the provider has registered; nil if it has registered none of them.
+    let redirectURI: String?
+    /// The resource for which a sign-in registered the client by itself; nil if the user registered it.
+    let resource: String?
+    /// The path of its file.
+    let path: String
+
+    var isOurs: Bool { resource != nil }
+}
+
+/// The clients that `sign-in register`, and sign-ins for a resource, have registered. Each is a protected file in the
+/// state folder: a session without tokens, so that clients are stored like sessions.
 struct RegisteredClients: Sendable {
     private let folder: StateFolder
     private var path: String { folder.path + "/clients" }
@@ -20,53 +33,77 @@ struct RegisteredClients: Sendable {
 
     /// Stores a client as it was registered, even if it cannot authenticate that way: the provider has created it
     /// already. For the same reason, the command goes on if the client cannot be stored.
+    ///
+    /// - Parameters:
+    ///   - redirectURI: The redirect URI that was requested.
+    ///   - resource: The resource for which the command registers the client by itself.
+    /// - Returns: The path of the client's file; nil if there is none.
+    @discardableResult
     static func keep(
-        _ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?, _ console: Console
-    ) async throws {
-        do { try await RegisteredClients()?.keep(registration, at: provider, keyNamed: name) } catch let error
-            as AuthError
-        { console.note("the client is registered, but could not be stored here: \(error.message)") }
+        _ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?,
+        redirectURI: String?, for resource: String?, _ console: Console
+    ) async throws -> String? {
+        do {
+            return try await RegisteredClients()?.keep(
+                registration, at: provider, keyNamed: name, redirectURI: redirectURI, for: resource)
+        } catch let error as AuthError {
+            console.note("the client is registered, but could not be stored here: \(error.message)")
+            return nil
+        }
     }
 
-    private func keep(_ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?)
-        async throws
-    {
+    private func keep(
+        _ registration: ClientRegistration, at provider: ProviderMetadata, keyNamed name: String?,
+        redirectURI: String?, for resource: String?
+    ) async throws -> String {
         var client = Client(id: registration.clientID, provider: provider)
         client.registration = registration
         if let known = try? registration.client(at: provider, keyNamed: name) { client = known }
-        let record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
-        try await FileTokenStore(path: path(client.provider.issuer, client.id)).update { $0 = record }
+        var record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
+        (record.redirectURI, record.resources) = (redirectURI, resource.map { [$0] } ?? [])
+        let (stored, path) = (record, path(client.provider.issuer, client.id))
+        try await FileTokenStore(path: path).update { $0 = stored }
+        return path
     }
 
-    /// Returns the client with this issuer and id; without an id, the only client of the issuer.
+    /// Removes a client that the provider no longer knows, so that it is not used again.
+    static func remove(_ client: RegisteredClient) { unlink(client.path) }
+
+    /// Returns the client with this issuer and id. Without an id, returns the only one that the user has registered at the
+    /// issuer: one that a sign-in has registered is only for its resource.
     ///
     /// - Throws: ``WrongUsage`` if there are several.
-    static func find(issuer: String, clientID: String?) throws -> Client? {
+    static func find(issuer: String, clientID: String?) throws -> RegisteredClient? {
         if let clientID {
             guard let clients = RegisteredClients() else { return nil }
             return try Self.client(clients.path(Issuer(issuer), clientID))
         }
-        let found = try all(at: issuer)
+        let found = try all(at: issuer).filter { !$0.isOurs }
         guard found.count > 1 else { return found.first }
-        let choices = found.map { ["--client-id", $0.id].shellLine }.joined(separator: ", or ")
+        let choices = found.map { ["--client-id", $0.client.id].shellLine }.joined(separator: ", or ")
         throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
     }
 
-    /// Returns whether the issuer may have a registered client. One that cannot be read is reported when it is used.
-    static func mayHaveAny(at issuer: String) -> Bool { (try? all(at: issuer).isEmpty) != true }
+    /// Returns whether the user may have registered a client at the issuer. One that cannot be read is reported when it
+    /// is used.
+    static func mayHaveAny(at issuer: String) -> Bool { (try? all(at: issuer).allSatisfy(\.isOurs)) != true }
 
     /// Returns the registered clients of an issuer.
-    static func all(at issuer: String) throws -> [Client] { try RegisteredClients()?.all(at: issuer) ?? [] }
+    static func all(at issuer: String) throws -> [RegisteredClient] { try RegisteredClients()?.all(at: issuer) ?? [] }
 
-    private static func client(_ path: String) throws -> Client? {
-        do { return try FileTokenStore(path: path).read()?.client } catch var error as AuthError {
+    private static func client(_ path: String) throws -> RegisteredClient? {
+        do {
+            guard let record = try FileTokenStore(path: path).read() else { return nil }
+            return RegisteredClient(
+                client: record.client, redirectURI: record.redirectURI, resource: record.resources.first, path: path)
+        } catch var error as AuthError {
             // The file of a client, not the session that the options of the command name.
             error.message = error.message(for: ["--store", "file:\(path)"])
             throw error
         }
     }
 
-    private func all(at issuer: String) throws -> [Client] {
+    private func all(at issuer: String) throws -> [RegisteredClient] {
         let names: [String]
         do { names = try FolderNames.read(path) } catch  where error.number == ENOENT && !StateFile.isThere(path) {
             return []
@@ -74,7 +111,7 @@ struct RegisteredClients: Sendable {
         let issuer = try Issuer(issuer)
         return try names.sorted().filter { $0.hasSuffix(".json") && SessionName.mayBelong($0, to: issuer) }
             .compactMap { try Self.client("\(path)/\($0)") }
-            .filter { $0.provider.issuer == issuer }
+            .filter { $0.client.provider.issuer == issuer }
     }
 }
 

@@ -15,14 +15,14 @@ struct ResourceOptions: ParsableArguments, Sendable {
         name: .customLong("client-document"), parsing: .unconditional,
         help: """
             The URL of your client ID metadata document. It is the client id at a provider that accepts such \
-            documents, instead of a registration.
+            documents, instead of a registration. 'sign-in register' prints one with the redirect URI of each issuer.
             """)
     var document: String?
 
     /// Whether the resource says where to sign in: the options name a resource, but no client.
     ///
-    /// - Parameter grant: The grant of the sign-in. With the authorization code, a client that is registered at the named
-    ///   issuer counts as named.
+    /// - Parameter grant: The grant of the sign-in. With the authorization code, a client that the user has registered at
+    ///   the named issuer counts as named.
     func decide(_ provider: ProviderOptions, clientID: String?, for grant: GrantType) throws -> Bool {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
         guard let issuer = provider.issuer else { return true }
@@ -44,15 +44,25 @@ struct ResourceSignIn {
     let provider: ProviderMetadata
     let scope: [Scope]
 
+    /// The client of the sign-in.
+    struct ChosenClient {
+        let id: String
+        var registered: RegisteredClient?
+        /// Whether the redirect URI must be the one of this issuer, since no user has chosen the client for it.
+        var isAutomatic = false
+        /// Whether it has been registered just now.
+        var isNew = false
+    }
+
     /// Asks the resource where to sign in.
     ///
     /// - Parameters:
     ///   - issuer: The user's choice, if the resource has several authorization servers.
     ///   - scope: The scopes that the user names; nil for those of the resource.
     init(
-        _ options: ResourceOptions, issuer: String?, scope: String?, _ console: Console
+        _ resources: [String], issuer: String?, scope: String?, _ console: Console
     ) async throws {
-        guard let url = options.resource.first, options.resource.count == 1 else {
+        guard let url = resources.first, resources.count == 1 else {
             throw WrongUsage("--resource: without --issuer and --client-id, expected one resource")
         }
         let discovery = Discovery(environment: console.environment)
@@ -67,28 +77,35 @@ struct ResourceSignIn {
         console.say("\(url) is protected by \(provider.issuer).")
     }
 
-    /// Returns the client: the one that the user names, or the document's if the provider accepts documents, or a
-    /// registered one, or else a new one.
+    /// Returns the client: the one that the user names, or the document's if the provider accepts documents, or the one
+    /// that an earlier sign-in has registered for this resource, or else a new one.
     ///
     /// - Parameters:
-    ///   - redirectURIs: The redirect URIs that the user names; nil for any.
+    ///   - redirect: The options for the redirect URI; nil if there will be no redirect.
     ///   - grant: The grant of the sign-in.
+    ///   - former: A registered client that can no longer be used.
     func client(
-        _ id: String?, document: String?, redirectURIs: [String]?, for grant: GrantType, _ console: Console
-    ) async throws -> (id: String, registered: Client?) {
+        _ id: String?, document: String?, redirect: RedirectOptions?, for grant: GrantType,
+        replacing former: RegisteredClient?, _ console: Console
+    ) async throws -> ChosenClient {
         let issuer = provider.issuer.string
-        if let id { return (id, try RegisteredClients.find(issuer: issuer, clientID: id)) }
+        if let id {
+            let known = try RegisteredClients.find(issuer: issuer, clientID: id)
+            return ChosenClient(id: id, registered: known, isAutomatic: known?.isOurs == true)
+        }
         if let document {
-            if provider.supportsClientIDMetadataDocuments { return (document, nil) }
+            if provider.supportsClientIDMetadataDocuments { return ChosenClient(id: document, isAutomatic: true) }
             console.say("The provider accepts no client ID metadata document: a registered client is used instead.")
         }
-        let known = try RegisteredClients.all(at: issuer).first { suits($0, redirectURIs, grant) }
-        if let known { return (known.id, known) }
-        let client = try await register(redirectURIs, console)
-        return (client.id, client)
+        let uris = redirect?.uris(of: provider.issuer)
+        let known = try RegisteredClients.all(at: issuer).first { suits($0, uris, grant) && $0.path != former?.path }
+        if let known { return ChosenClient(id: known.client.id, registered: known, isAutomatic: true) }
+        let new = try await register(uris, console)
+        if let former { RegisteredClients.remove(former) }
+        return ChosenClient(id: new.client.id, registered: new, isAutomatic: true, isNew: true)
     }
 
-    private func register(_ redirectURIs: [String]?, _ console: Console) async throws -> Client {
+    private func register(_ redirectURIs: [String]?, _ console: Console) async throws -> RegisteredClient {
         // Some providers have the endpoint only in the document of RFC 8414.
         let provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
         guard provider[.registration] != nil else {
@@ -98,7 +115,7 @@ struct ResourceSignIn {
                     + "and pass its --client-id", outcome: .notSent)
         }
         // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
-        let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI()]
+        let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI(path: provider.issuer.redirectPath())]
         var metadata = ClientMetadata(nativeAppWith: uris, name: "sign-in")
         metadata.tokenEndpointAuthMethod = provider.authMethodOfNewClient
         if provider[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
@@ -108,20 +125,27 @@ struct ResourceSignIn {
         metadata.scope = scopes.isEmpty ? nil : scopes
         let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata)
             .send(in: console.environment)
-        try await RegisteredClients.keep(registration, at: provider, keyNamed: nil, console)
+        for uri in uris { try registration.check(redirectURI: uri) }
+        let client = try registration.client(at: provider)
+        let path = try await RegisteredClients.keep(
+            registration, at: provider, keyNamed: nil, redirectURI: uris.first, for: resource.url.string, console)
         console.say("Registered there as \(registration.clientID).")
-        return try registration.client(at: provider)
+        return RegisteredClient(
+            client: client, redirectURI: uris.first, resource: resource.url.string, path: path ?? "")
     }
 
-    /// Whether a registered client may ask for these scopes in this way, and its secret is valid.
-    private func suits(_ client: Client, _ redirectURIs: [String]?, _ grant: GrantType) -> Bool {
-        guard let registration = client.registration, registration.clientSecretExpiresAt.map({ $0 > .now }) ?? true
+    /// Whether a registered client is this resource's, may ask for these scopes in this way, and has a valid secret.
+    ///
+    /// A client is for one resource. Otherwise, a resource could get tokens with the consent that the user gave another.
+    private func suits(_ known: RegisteredClient, _ redirectURIs: [String]?, _ grant: GrantType) -> Bool {
+        guard known.resource == resource.url.string, let uri = known.redirectURI,
+            provider.issuer.owns(redirectURI: uri), let registration = known.client.registration,
+            registration.clientSecretExpiresAt.map({ $0 > .now }) ?? true
         else { return false }
         let metadata = registration.metadata
-        let uris = metadata.redirectURIs ?? []
         return (metadata.grantTypes ?? [.authorizationCode]).contains(grant)
             && scope.allSatisfy { metadata.scope?.contains($0) ?? true }
-            && (redirectURIs ?? []).allSatisfy(uris.contains)
+            && (redirectURIs ?? []).allSatisfy { (try? registration.check(redirectURI: $0)) != nil }
     }
 }
 
@@ -135,8 +159,8 @@ extension ProviderMetadata {
 
 extension LoopbackRedirectListener {
     /// Returns a redirect URI whose port is free.
-    fileprivate static func freeRedirectURI() throws -> String {
-        let listener = try LoopbackRedirectListener()
+    fileprivate static func freeRedirectURI(path: String) throws -> String {
+        let listener = try LoopbackRedirectListener(path: path)
         defer { listener.close() }
         return listener.redirectURI
     }

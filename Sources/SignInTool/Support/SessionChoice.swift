@@ -107,11 +107,29 @@ extension SessionOptions {
             }
             await settle(state, console)
             let record = await state.record
+            if let error = error as? AuthError, error.code == .invalidClient {
+                throw try forgotten(error, record, store, console)
+            }
             guard var required = error as? AuthError, required.needsSignIn else { throw error }
             let command = try command(store, record, console, requesting: required.missingScope(in: record))
             required.message += "\(required.saysToSignIn ? "" : ". Sign in again") with: \(command)"
             throw required
         }
+    }
+
+    /// Returns the error with the way to replace a registration that the provider has forgotten.
+    private func forgotten(
+        _ error: AuthError, _ record: AuthStateRecord, _ store: any TokenStore, _ console: Console
+    ) throws -> AuthError {
+        let issuer = record.client.provider.issuer.string
+        guard let known = try RegisteredClients.find(issuer: issuer, clientID: record.client.id) else { return error }
+        var error = error
+        console.advice.note(nil)
+        error.message +=
+            known.isOurs
+            ? ". If the provider has forgotten the client, sign in again with: \(try command(store, record, console))"
+            : known.replacement(console)
+        return error
     }
 
     /// Returns how to create the session that is not there.

@@ -30,12 +30,26 @@ extension SignIn {
             show(event, ways, waiting, console)
         }
         signIn.pasted = ways.lines
-        do { return try await signIn.run(store: store) } catch is WaysWithoutBrowser.DeviceWanted {
+        do { return try await signIn.runOrAsk(store: store, console) } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
             countdown.stop()
             var device = DeviceSignIn(configuration)
             (device.confirm, device.resources) = (confirm, options.resources)
             return try await device.run(store: store, console, until: deadline)
+        }
+    }
+
+    /// Signs in. If the user must agree to the page first, asks on a terminal (RFC 9700 §4.4).
+    private func runOrAsk(store: any TokenStore, _ console: Console) async throws -> AuthState {
+        do { return try await run(store: store) } catch var error as AuthError {
+            guard let question = error.confirmation else { throw error }
+            guard try await console.ask(question) else {
+                error.message += ". To agree without a question, sign in with --issuer \(question.issuer)"
+                throw error
+            }
+            var signIn = self
+            signIn.options.confirmed = question
+            return try await signIn.run(store: store)
         }
     }
 

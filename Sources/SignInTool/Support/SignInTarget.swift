@@ -3,46 +3,66 @@ internal import AppAuth
 /// Where a command signs in, and as which client: as the options say, or as the resource says.
 struct SignInTarget {
     private(set) var configuration: ClientConfiguration
-    /// The redirect URIs that the provider knows; nil if they are not known here.
-    let redirectURIs: [String]?
+    /// The client, if `sign-in` has registered it.
+    let registered: RegisteredClient?
+    /// Whether the client has been registered just now.
+    let isNew: Bool
+    /// Whether the options name the port of the redirect URI.
+    let isPortNamed: Bool
+    /// Where the browser comes back to.
+    let redirect: SignIn.Redirect
     /// The options of the authorization request that the provider needs.
     let options: AuthorizationRequest.Options
     var issuer: String { configuration.issuer.string }
 
+    /// - Parameters:
+    ///   - redirect: The options for the redirect URI; nil if there will be no redirect.
+    ///   - grant: The grant of the sign-in.
+    ///   - former: A client that an earlier sign-in has registered for a resource, and that can no longer be used.
     init(
         _ provider: ProviderOptions, _ clientID: String?, _ client: ClientOptions, _ target: ResourceOptions,
-        scope: String?, dpop: Bool, redirectURIs: [String]?, for grant: GrantType, _ console: Console
+        scope: String?, dpop: Bool, redirect: RedirectOptions?, for grant: GrantType,
+        replacing former: RegisteredClient? = nil, _ console: Console
     ) async throws {
-        var requiresDPoP = dpop
-        let registered: Client?
-        if try target.decide(provider, clientID: clientID, for: grant) {
-            let found = try await ResourceSignIn(target, issuer: provider.issuer, scope: scope, console)
+        var (requiresDPoP, isAutomatic) = (dpop, false)
+        if try former != nil || target.decide(provider, clientID: clientID, for: grant) {
+            let found = try await ResourceSignIn(
+                former?.resource.map { [$0] } ?? target.resource, issuer: provider.issuer, scope: scope, console)
             let chosen = try await found.client(
-                clientID, document: target.document, redirectURIs: redirectURIs, for: grant, console)
+                former == nil ? clientID : nil, document: target.document, redirect: redirect, for: grant,
+                replacing: former, console)
             var configuration = try client.configuration(
-                chosen.id, at: ProviderPreset(issuer: found.provider.issuer), of: chosen.registered,
+                chosen.id, at: ProviderPreset(issuer: found.provider.issuer), of: chosen.registered?.client,
                 in: console.environment)
             (configuration.provider, configuration.scope) = (found.provider, found.scope)
             if found.resource.requiresDPoP { requiresDPoP = true }
             (self.configuration, registered, options) = (configuration, chosen.registered, .init())
+            (isAutomatic, isNew) = (chosen.isAutomatic, chosen.isNew)
         } else {
             let preset = try provider.provider()
             registered = try RegisteredClients.find(issuer: preset.issuer.string, clientID: clientID)
             configuration = try client.configuration(
-                clientID ?? registered?.id ?? "", at: preset, of: registered, in: console.environment)
+                clientID ?? registered?.client.id ?? "", at: preset, of: registered?.client, in: console.environment)
             options = preset.options
+            (isAutomatic, isNew) = (registered?.isOurs == true, false)
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
         configuration.dpop = requiresDPoP ? .es256 : nil
-        self.redirectURIs = registered?.registration?.metadata.redirectURIs
+        isPortNamed = redirect?.namesPort == true
+        self.redirect =
+            try redirect?.redirect(
+                registered: registered?.redirectURI, onlyOf: isAutomatic ? configuration.issuer : nil) ?? .init()
     }
 
     /// Creates the target of another sign-in for a stored session, with these scopes.
-    init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) {
+    init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) throws {
         let environment = environment.speaking(to: record.client.provider) ?? environment
         configuration = ClientConfiguration(record.client, environment: environment)
         options = record.client.provider.preset?.preset.options ?? .init()
-        redirectURIs = record.client.registration?.metadata.redirectURIs ?? record.redirectURI.map { [$0] }
+        registered = try RegisteredClients.find(
+            issuer: record.client.provider.issuer.string, clientID: record.client.id)
+        redirect = try (registered?.redirectURI ?? record.redirectURI).map(SignIn.Redirect.init(registered:)) ?? .init()
+        (isNew, isPortNamed) = (false, false)
         configuration.scope = scope
     }
 }

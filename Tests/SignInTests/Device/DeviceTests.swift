@@ -39,6 +39,29 @@ struct DeviceTests {
         }
     }
 
+    /// The member of the response that names another provider's page; none for the provider's own pages.
+    @Test(arguments: [nil, "verification_uri", "verification_uri_complete"])
+    func `a code is shown with where it was requested, and another provider's page with a warning`(member: String?)
+        async throws
+    {
+        try await withDesk(.device) { fixture in
+            if let member {
+                fixture.provider.fault(
+                    .editDocument { $0[member] = "http://127.0.0.1:9/device?user_code=A" }, at: .deviceAuthorization)
+            }
+            let process = try fixture.device()
+            let host = fixture.issuer.replacing("http://", with: "")
+            _ = try await process.line { $0.hasPrefix("To sign in, open this page") }
+            process.send(SIGINT)
+            let lines = try await process.outcome().errorLines
+            let sentence = try #require(lines.first)
+            #expect(sentence.contains("requested a code at \(host).") && sentence.contains("Never enter a code"))
+            let warning = lines.first { $0.hasPrefix("Warning: ") }
+            #expect((warning != nil) == (member != nil))
+            if let warning { #expect(warning.contains("127.0.0.1:9") && warning.contains(host)) }
+        }
+    }
+
     @Test func `without json it names the signed-in user`() async throws {
         try await withDesk(.device) { fixture in
             let process = try fixture.start(["device", "--issuer", fixture.issuer, "--client-id", "demo"])

@@ -26,7 +26,10 @@ struct ClientDocumentTests {
             configuration.clientDocumentRoots = certificate
             try await withDesk(configuration) { fixture in
                 let document = ["--client-document", server.origin + "/client.json"]
-                let register = ["register", "--redirect-uri", "http://127.0.0.1/callback"]
+                let register = [
+                    "register", "--issuer", "https://other.example", "--issuer", fixture.issuer, "--redirect-uri",
+                    "http://127.0.0.1/callback",
+                ]
                 let printed = try await fixture.start(register + document).outcome().output
                 var reply = Reply(.ok, type: "application/json", printed)
                 try edit(&reply)
@@ -46,6 +49,8 @@ struct ClientDocumentTests {
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
             let response = try await fixture.run("request", "GET", fixture.provider.url(.api), "--json").result()
             #expect(response["status"] == 200 && response["body"]?["client_id"] == session["client_id"])
+            let redirectURI = fixture.provider.log(.authorization).first?.query["redirect_uri"]
+            #expect(redirectURI?.contains("/callback/") == true, "the one of this issuer")
             #expect(document.log.count == 1 && fixture.provider.count(.clientRegistration) == 0)
         }
     }

@@ -53,7 +53,8 @@ struct ProviderOptionTests {
             fixture.provider.fault(
                 .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
             let outcome = try await fixture.run(
-                "request", "GET", fixture.provider.url(.api), "--step-up", "--verbose", "--json")
+                "request", "GET", fixture.provider.url(.api), "--step-up-at", fixture.provider.url(.api), "--verbose",
+                "--json")
             #expect(try outcome.result()["status"] == 200)
             #expect(outcome.errors.contains("signing in as with --preset github"), "\(outcome)")
             #expect(try await fixture.run("token", "--json").result()["scope"] == "profile email api")

@@ -1,4 +1,6 @@
 import AppAuth
+import AppAuthProtocol
+import AppAuthSession
 import Foundation
 import JOSE
 import AppAuthTestProvider
@@ -161,7 +163,8 @@ struct ResourceTests {
             let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
             let response = try outcome.result()
             #expect(response["status"] == 200 && response["body"]?["scope"] == "profile offline_access api")
-            #expect(outcome.errorLines.contains("The resource requires another sign-in."))
+            let host = fixture.issuer.replacing("http://", with: "")
+            #expect(outcome.errorLines.contains("\(host) requires another sign-in: the scopes api."))
             let requested = try #require(fixture.provider.log(.authorization).last?.query)
             #expect(requested.values("resource") == [url] && requested["scope"] == "profile offline_access api")
             #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)
@@ -201,17 +204,86 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a session for something else is not replaced unless the options name it`() async throws {
+    @Test func `a resource has a client and a session of its own`() async throws {
+        var other = LocalProvider.Configuration.demo
+        other.resourceDescription = ResourceDescription(scopes: ["api"])
+        try await withLocalProvider(other) { second in
+            try await run {
+                $0.resources.append(second.url(.api))
+            } _: { fixture, url in
+                _ = try await fixture.run(
+                    "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback"
+                ).result()
+                let issuer = fixture.issuer
+                second.fault(
+                    .editDocument { $0["authorization_servers"] = [.string(issuer)] }, at: .resourceMetadata, times: nil
+                )
+                let lines = [
+                    ["--issuer", issuer], ["--resource", url], ["--resource", second.url(.api)], ["--resource", url],
+                ]
+                var ids: [JSON?] = []
+                for line in lines {
+                    ids.append(try await fixture.start(["login", "--json"] + line).outcome().result()["client_id"])
+                }
+                #expect(Set(ids).count == 3 && ids[1] == ids[3])
+                #expect(fixture.provider.count(.clientRegistration) == 3)
+            }
+        }
+    }
+
+    @Test func `a session of a published client is not replaced by one for something else`() async throws {
         try await run { fixture, url in
-            _ = try await fixture.run(
-                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback"
-            ).result()
-            _ = try await fixture.run("login", "--json", "--issuer", fixture.issuer).result()
-            let before = try await fixture.run("token").output
-            let refused = try await fixture.run("login", "--json", "--resource", url)
+            let document = "https://app.example/client.json"
+            fixture.provider.fault(
+                .editDocument { $0["client_id_metadata_document_supported"] = true }, at: .openIDConfiguration,
+                times: nil)
+            let session = ["--issuer", fixture.issuer, "--client-id", document]
+            let record = try AuthStateRecord(
+                client: Client(
+                    id: document, provider: ProviderMetadata(issuer: Issuer(fixture.issuer), endpoints: [:])),
+                accessToken: nil, refreshToken: Secret("kept"))
+            let name = FormParameters.encode("\(fixture.issuer) \(document)")
+            try await FileTokenStore(path: "\(fixture.sessions)/\(name).json").update { $0 = record }
+            let refused = try await fixture.run("login", "--json", "--resource", url, "--client-document", document)
             #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
-            #expect(try await fixture.run("token").output == before)
-            _ = try await fixture.run("login", "--json", "--resource", url, "--profile", "notes").result()
+            let state = try await fixture.start(["status", "--json"]).outcome().result()
+            #expect(state["sessions"]?.array?.first?["client_id"]?.string == session[3])
+        }
+    }
+
+    /// What the registration response says, and whether the client is used again.
+    enum Registered: String, CaseIterable, Sendable {
+        case asRequested, withValidSecret, withExpiredSecret, withoutDeviceGrant
+
+        var grant: String { self == .withoutDeviceGrant ? "device" : "login" }
+        var isUsedAgain: Bool { self == .asRequested || self == .withValidSecret }
+
+        func edit(_ document: inout JSON.Object) {
+            switch self {
+            case .asRequested: break
+            case .withValidSecret: document["client_secret_expires_at"] = 4_000_000_000
+            case .withExpiredSecret: document["client_secret_expires_at"] = 1_000_000_000
+            case .withoutDeviceGrant: document["grant_types"] = ["authorization_code", "refresh_token"]
+            }
+        }
+    }
+
+    @Test(arguments: Registered.allCases)
+    func `a client is used again only if it can be`(registered: Registered) async throws {
+        try await run { fixture, url in
+            fixture.provider.fault(
+                .editDocument { $0["token_endpoint_auth_methods_supported"] = ["client_secret_post"] },
+                at: .openIDConfiguration, times: nil)
+            fixture.provider.fault(.editDocument(registered.edit), at: .clientRegistration)
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            if registered.grant == "device" {
+                let process = try fixture.start(["device", "--json", "--resource", url])
+                try await DeviceCode(process).decide("allow")
+                _ = try await process.outcome().result()
+            } else {
+                _ = try await fixture.run("login", "--json", "--resource", url).result()
+            }
+            #expect(fixture.provider.count(.clientRegistration) == (registered.isUsedAgain ? 1 : 2))
         }
     }
 

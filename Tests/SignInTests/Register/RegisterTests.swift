@@ -45,7 +45,14 @@ struct RegisterTests {
             #expect(document["redirect_uris"]?.strings == [Self.redirect] && document["client_secret"] == nil)
             #expect(fixture.provider.log.isEmpty && fixture.stored.isEmpty)
             try await fixture.start(line + ["https://app.example"]).outcome().failure(1, "invalid_configuration")
-            for more in [["--client-auth", "basic"], ["--issuer", fixture.issuer]] {
+            let issuers = ["--issuer", "https://a.example", "--issuer", "https://b.example"]
+            let separate = try await fixture.start(line + ["https://app.example/c"] + issuers).outcome().result()
+            let uris = separate["redirect_uris"]?.strings ?? []
+            #expect(Set(uris).count == 2 && uris.allSatisfy { $0.hasPrefix(Self.redirect + "/") })
+            #expect(separate["post_logout_redirect_uris"]?.strings == uris)
+            let single = ["register", "--json", "--redirect-uri", Self.redirect] + issuers
+            try await fixture.start(single).outcome().wrongUsage()
+            for more in [["--client-auth", "basic"], ["--registration-endpoint", "https://a.example/r"]] {
                 try await fixture.start(line + ["https://app.example/c"] + more).outcome().wrongUsage()
             }
         }

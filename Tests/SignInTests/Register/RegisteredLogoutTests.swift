@@ -23,9 +23,13 @@ struct RegisteredLogoutTests {
         }
     }
 
-    @Test func `a client without a registered post-logout redirect URI sends none, and does not wait`() async throws {
+    /// The server must not choose the scheme of another app.
+    @Test(arguments: [nil, ["vscode:/callback"]] as [JSON?])
+    func `a client without a registered post-logout redirect URI sends none, and does not wait`(registered: JSON?)
+        async throws
+    {
         try await withDesk { fixture in
-            let edit = Fault.editDocument { $0["post_logout_redirect_uris"] = nil }
+            let edit = Fault.editDocument { $0["post_logout_redirect_uris"] = registered }
             fixture.provider.fault(edit, at: .clientRegistration)
             try await registerAndSignIn(fixture)
             let outcome = try await fixture.run("logout", "--json", "--timeout", "60")

@@ -45,7 +45,8 @@ struct RequestTests {
             #expect(outcome.status == 1)
             let hint = "The resource requires another sign-in. To sign in again, repeat this command with --step-up."
             #expect(outcome.errorLines.last == hint, "\(outcome)")
-            let repeated = try await fixture.run("request", "GET", fixture.provider.url(.api), "--step-up")
+            let repeated = try await fixture.run(
+                "request", "GET", fixture.provider.url(.api), "--step-up-at", fixture.provider.url(.api))
             #expect(repeated.status == 0, "\(repeated)")
             let requested = try #require(fixture.provider.log(.authorization).last?.query)
             #expect(requested["acr_values"] == "gold it's" && requested["max_age"] == "60")
@@ -62,7 +63,7 @@ struct RequestTests {
             let api = fixture.provider.url(.api)
             let refused = try await fixture.run("request", "GET", api)
             #expect(refused.status == 1 && refused.errors.contains("with --step-up"), "\(refused)")
-            let repeated = try await fixture.run("request", "GET", api, "--step-up", "--json")
+            let repeated = try await fixture.run("request", "GET", api, "--step-up-at", api, "--json")
             #expect(try repeated.result()["status"] == 200)
             let requested = fixture.provider.log(.authorization).last?.query["claims"]
             #expect(try JSON(parsing: try #require(requested)) == .object(claims))

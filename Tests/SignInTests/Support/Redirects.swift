@@ -30,9 +30,10 @@ struct Redirects: Sendable {
         try await ScriptedBrowser(transport: Self.transport, entries: [:]).visit("\(redirectURI)?\(query)")
     }
 
-    /// Opens the redirect URI with this query, and returns the status of the first response.
-    func status(_ query: String) async throws -> Int {
-        let request = HTTPRequest(method: .get, url: try SecureURL("\(redirectURI)?\(query)"))
+    /// Opens the redirect URI, or another path of its port, with this query. Returns the status of the first response.
+    func status(_ query: String, path: String? = nil) async throws -> Int {
+        let uri = path.map { "http://127.0.0.1:\(port)\($0)" } ?? redirectURI
+        let request = HTTPRequest(method: .get, url: try SecureURL("\(uri)?\(query)"))
         return try await Self.transport.send(TransportRequest(request)).status.code
     }
 

@@ -22,26 +22,36 @@ struct RedirectOptions: ParsableArguments, Sendable {
 
     private var isChosen: Bool { uri != nil || host != nil || path != nil || !ports.isEmpty }
 
-    /// The redirect URIs that the options name, to register them; nil if they name none.
-    var uris: [String]? {
+    /// Whether the options name a port.
+    var namesPort: Bool { !ports.isEmpty }
+
+    /// Returns the redirect URIs that the options name, to register them for this issuer only; nil if they name none.
+    func uris(of issuer: Issuer) -> [String]? {
         guard isChosen else { return nil }
-        if let uri { return [uri] }
+        if let uri { return [issuer.redirectPath(under: uri)] }
+        let path = issuer.redirectPath(under: path ?? Self.defaultPath)
         let hosts = host == .both ? ["127.0.0.1", "[::1]"] : [(host ?? .ipv4).defaultValueDescription]
         return hosts.flatMap { host in
             (ports.isEmpty ? [0] : ports).map { port in
-                "http://\(host)\(port == 0 ? "" : ":\(port)")\(path ?? "/callback")"
+                "http://\(host)\(port == 0 ? "" : ":\(port)")\(path)"
             }
         }
     }
 
-    /// - Parameter uris: The client's registered redirect URIs, which count if the options name none.
-    func redirect(registered uris: [String]?) throws -> SignIn.Redirect {
-        guard isChosen else { return try SignIn.Redirect(registered: uris) }
+    private static let defaultPath = "/callback"
+
+    /// - Parameters:
+    ///   - registered: The client's registered redirect URI, which counts if the options name none.
+    ///   - issuer: The only issuer that may know the redirect URI (RFC 9700 §4.4.2); nil for a client that the user has
+    ///     chosen.
+    func redirect(registered: String?, onlyOf issuer: Issuer?) throws -> SignIn.Redirect {
+        if !isChosen, let registered { return try SignIn.Redirect(registered: registered) }
         var redirect = SignIn.Redirect()
+        func own(_ path: String) -> String { issuer?.redirectPath(under: path) ?? path }
         if let host { redirect.host = host }
-        if let path { redirect.path = path }
+        redirect.path = own(path ?? Self.defaultPath)
         if !ports.isEmpty { redirect.ports = ports }
-        redirect.privateUse = try uri.map(PrivateUseRedirect.init(ofSignIn:))
+        redirect.privateUse = try uri.map { try PrivateUseRedirect(ofSignIn: own($0)) }
         return redirect
     }
 
@@ -62,15 +72,9 @@ struct RedirectOptions: ParsableArguments, Sendable {
 }
 
 extension SignIn.Redirect {
-    /// Creates the redirect of a client by its registered redirect URIs: the first loopback URI with a port, or else the
-    /// first URI.
-    init(registered uris: [String]?) throws {
+    /// Creates the redirect of a client by its redirect URI.
+    init(registered uri: String) throws {
         self.init()
-        // The provider may compare ports: a registered port is always right.
-        let hasPort = { (uri: String) in
-            (try? SecureURL(uri)).map { $0.isLoopback && $0.port != nil } ?? false
-        }
-        guard let uri = uris?.first(where: hasPort) ?? uris?.first else { return }
         guard let loopback = try? SecureURL(uri), loopback.isLoopback,
             let host = LoopbackRedirectListener.Host(argument: loopback.host)
         else {
@@ -84,10 +88,19 @@ extension SignIn.Redirect {
         }
         (self.host, path, ports) = (host, loopback.path, [loopback.port ?? 0])
     }
+
+    /// Returns the one of several redirect URIs that sign-ins use: the first loopback URI with a port, or else the first
+    /// URI. The provider may compare ports: a registered port is always right.
+    static func preferred(_ uris: [String]) -> String? {
+        uris.first { (try? SecureURL($0)).map { $0.isLoopback && $0.port != nil } ?? false } ?? uris.first
+    }
 }
 
 extension PrivateUseRedirect {
-    fileprivate init(ofSignIn uri: String) throws {
-        try self.init(uri, appName: "sign-in", arguments: [DeliveredRedirect._commandName])
+    /// The command that the desktop runs when the browser opens the scheme.
+    static let deliveringCommand = "deliver-redirect"
+
+    init(ofSignIn uri: String) throws {
+        try self.init(uri, appName: "sign-in", arguments: [Self.deliveringCommand])
     }
 }

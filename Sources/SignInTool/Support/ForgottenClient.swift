@@ -1,0 +1,90 @@
+internal import AppAuth
+internal import HTTPTypes
+
+extension SignInTarget {
+    /// Signs in. If the provider has forgotten a client that an earlier sign-in registered by itself, or if its port is
+    /// busy, registers once more and signs in again.
+    ///
+    /// - Parameters:
+    ///   - target: Returns the target, with a new client in place of one that can no longer be used.
+    ///   - session: The options of the session.
+    ///   - signIn: Signs in at the target.
+    static func signIn<Value>(
+        _ session: NewSessionOptions, _ console: Console,
+        at target: (_ replacing: RegisteredClient?) async throws -> SignInTarget,
+        _ signIn: (SignInTarget) async throws -> Value
+    ) async throws -> Value {
+        let first = try await target(nil)
+        do { return try await signIn(first) } catch var error as AuthError where first.isAboutRegistration(error) {
+            guard let former = first.registered, !first.isNew else { throw error }
+            console.advice.note(nil)
+            guard former.isOurs else {
+                error.message += former.replacement(console)
+                throw error
+            }
+            console.say("\(error.message.asSentence).")
+            console.say("The client that was registered by an earlier sign-in can't be used: registering once more.")
+            let value = try await signIn(target(former))
+            try await session.removeSession(of: former)
+            return value
+        }
+    }
+
+    /// Whether another registration may help.
+    private func isAboutRegistration(_ error: AuthError) -> Bool {
+        switch error.code {
+        case .invalidClient, "unauthorized_client": true
+        case .listener: !isPortNamed
+        default: error.stage == .authorization && error.httpStatus.map(Self.refusals.contains) == true
+        }
+    }
+
+    /// RFC 6749 §4.1.2.1: a server must not redirect the browser for an unknown client or redirect URI.
+    private static let refusals = [400, 401, 403, 422]
+
+    /// Throws if the authorization page refuses a client that an earlier sign-in has registered by itself.
+    ///
+    /// The browser would show the user a page that this command never sees, and the sign-in would wait in vain. The
+    /// request has values of its own, so that its response is worth nothing.
+    func checkClient(of signIn: SignIn, _ console: Console) async throws {
+        guard let registered, registered.isOurs, !isNew, let uri = registered.redirectURI, !signIn.options.isPushed,
+            let client = try? await configuration.client(requiring: [.authorization]),
+            !client.provider.requiresPushedAuthorizationRequests, !client.provider.requiresSignedRequestObject,
+            let request = try? AuthorizationRequest(
+                client: client, redirectURI: uri, scope: configuration.scope ?? [], options: signIn.options),
+            let url = try? SecureURL(request.url),
+            let response = try? await console.environment.transport.send(
+                TransportRequest(HTTPRequest(method: .get, url: url))), Self.refusals.contains(response.status.code)
+        else { return }
+        throw AuthError(
+            .invalidClient, .authorization, "the sign-in page refuses the client \(registered.client.id)",
+            httpStatus: response.status.code)
+    }
+}
+
+extension RegisteredClient {
+    /// The end of an error message: how to replace a client that the user has registered.
+    func replacement(_ console: Console) -> String {
+        let metadata = client.registration?.metadata
+        var words = ["sign-in", "register", "--issuer", client.provider.issuer.string]
+        words += (redirectURI ?? metadata?.redirectURIs?.first).map { ["--redirect-uri", $0] } ?? []
+        words += metadata?.scope?.spaceDelimited.map { ["--scope", $0] } ?? []
+        words += metadata?.clientName.map { ["--client-name", $0] } ?? []
+        let method = ClientOptions.Method.allCases.first { $0.registeredName == metadata?.tokenEndpointAuthMethod }
+        if let method, method != .none { words += ["--client-auth", method.rawValue] }
+        if case .privateKeyJWT(let path, _) = client.authentication { words += ["--client-key", path] }
+        let register = (words + console.wordsOfNetwork).map(\.quotedForShell).joined(separator: " ")
+        return ". The client is the one in \(path). If the provider no longer accepts it, replace it with: rm "
+            + "\(path.quotedForShell) && \(register)"
+    }
+}
+
+extension NewSessionOptions {
+    /// Removes the session of a client that is no longer used, if the new session has not taken its place already.
+    fileprivate func removeSession(of former: RegisteredClient) async throws {
+        guard profile == nil, store == nil else { return }
+        let store = try StateFolder().store(.client(former.client.provider.issuer, former.client.id))
+        guard let session = try? await store.load(), session.resources == former.resource.map({ [$0] }) else { return }
+        try await store.update { $0 = nil }
+    }
+}

@@ -1,0 +1,83 @@
+import AppAuthSession
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import Testing
+
+/// `request --step-up` at an API that may not be the session's.
+@Suite(.timeLimit(.minutes(5)))
+struct StepUpTests {
+    private static let challenge = #"Bearer error="insufficient_scope", scope="admin payments:write""#
+
+    private func run(
+        resource: (CommandFixture) -> [String] = { _ in [] },
+        _ body: (_ fixture: CommandFixture, _ api: String) async throws -> Void
+    ) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.start(fixture.loginArguments(resource(fixture))).outcome().result()
+            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: Self.challenge]), at: .api)
+            try await body(fixture, fixture.provider.url(.api))
+        }
+    }
+
+    @Test func `an API that is not the session's resource gets no token with more scopes`() async throws {
+        try await run { fixture, api in
+            let message = try await fixture.run("request", "GET", api, "--step-up", "--json")
+                .failure(1, "confirmation_required")
+            #expect(
+                message.contains("the scopes admin payments:write") && message.contains("--step-up-at"), "\(message)")
+            #expect(fixture.provider.count(.authorization) == 1 && fixture.browser.visits.count == 1)
+        }
+    }
+
+    @Test func `an option names the resource that may demand scopes`() async throws {
+        try await run { fixture, api in
+            let other = try await fixture.run("request", "GET", api, "--step-up-at", api + "/more", "--json")
+            try other.failure(1, "confirmation_required")
+            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: Self.challenge]), at: .api)
+            let outcome = try await fixture.run("request", "GET", api, "--step-up-at", fixture.issuer, "--json")
+            #expect(try outcome.result()["status"] == 200)
+            let scope = fixture.provider.log(.authorization).last?.query["scope"]
+            #expect(scope?.hasSuffix("admin payments:write") == true)
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `on a terminal, the question names who demands which scopes`(isOwn: Bool, agrees: Bool) async throws {
+        try await run { fixture in
+            isOwn ? ["--resource", fixture.provider.url(.api)] : []
+        } _: { fixture, api in
+            let terminal = try Pseudoterminal()
+            let process = try fixture.start(["request", "GET", api, "--step-up", "--json"], input: terminal.input)
+            let host = fixture.issuer.replacing("http://", with: "")
+            _ = try await process.line { $0 == "\(host) requires another sign-in: the scopes admin payments:write." }
+            let question = try await process.line { $0.contains("Sign in again for it?") }
+            #expect(question.contains("not a resource of this session") == !isOwn)
+            try await terminal.wait(for: .bytes)
+            terminal.type(agrees ? "y\n" : "n\n")
+            let outcome = try await process.outcome()
+            #expect(try outcome.json()["status"] == (agrees ? 200 : 403))
+            #expect(fixture.provider.count(.authorization) == (agrees ? 2 : 1))
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a step-up does not take the refresh token away`(bringsOne: Bool) async throws {
+        try await run { fixture, api in
+            if !bringsOne {
+                fixture.provider.fault(
+                    .editDocument { $0["refresh_token"] = nil }, at: .token, grantType: "authorization_code")
+            }
+            let before = try fixture.record().id
+            let outcome = try await fixture.run("request", "GET", api, "--step-up-at", api, "--json")
+            if bringsOne {
+                #expect(try outcome.result()["status"] == 200)
+            } else {
+                #expect(try outcome.failure(1, "session_replaced").contains("no refresh token"))
+            }
+            let after = try fixture.record()
+            #expect(after.hasRefreshToken && (after.id != before) == bringsOne)
+        }
+    }
+}
