@@ -103,6 +103,10 @@ struct RefusedForGoodTests {
             let other = try #require(await AuthState(restoring: TestStore(stored), environment: world.environment))
             let early = await authError { try await other.freshAccessToken(minimumValidity: .seconds(7200)) }
             #expect(early?.isHeldBack == true && early?.needsSignIn == needsSignIn)
+            #expect(await state.isAuthorized)
+            // The session stays.
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await !state.record.needsSignIn)
         }
     }
 
