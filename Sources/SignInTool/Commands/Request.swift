@@ -146,7 +146,7 @@ struct Request: Command {
             throw AuthError(
                 .confirmationRequired, .authorization,
                 "\(demand). It is not a resource of this session. If you trust it with such a token, name it with "
-                    + "--step-up-at \(resource.quotedForShell)", outcome: .notSent)
+                    + ["--step-up-at", resource].shellLine, outcome: .notSent)
         }
         console.say("\(demand).")
         return try await console.ask((isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?")

@@ -73,9 +73,9 @@ extension RegisteredClient {
         let method = ClientOptions.Method.allCases.first { $0.registeredName == metadata?.tokenEndpointAuthMethod }
         if let method, method != .none { words += ["--client-auth", method.rawValue] }
         if case .privateKeyJWT(let path, _) = client.authentication { words += ["--client-key", path] }
-        let register = (words + console.wordsOfNetwork).map(\.quotedForShell).joined(separator: " ")
+        let register = (words + console.wordsOfNetwork).shellLine
         return ". The client is the one in \(path). If the provider no longer accepts it, replace it with: rm "
-            + "\(path.quotedForShell) && \(register)"
+            + "\([path].shellLine) && \(register)"
     }
 }
 
