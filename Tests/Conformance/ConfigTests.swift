@@ -66,13 +66,15 @@ struct ConfigTests {
             _ = try await first.freshAccessToken(forceRefresh: true)
             #expect(try await first.signingKeyID == new && party.provider.count(.keys) == 4)
 
-            // The withdrawn key counts neither for the session that knew it nor for a new one.
+            // The withdrawn key counts neither for the session that knew it, which keeps its ID token, nor for a new one.
             party.fault(idToken: { $0.signature = .formerKey(.rs256) })
             func expectRefusal(_ error: AuthError?) {
                 #expect(error?.code == .invalidIDToken)
                 #expect(error?.message.contains("a matching key in the provider's key set, found none") == true)
             }
-            expectRefusal(await authError { try await first.freshAccessToken(forceRefresh: true) })
+            _ = try await first.freshAccessToken(forceRefresh: true)
+            #expect(try await first.signingKeyID == new)
+            expectRefusal(await first.record.idTokenError(at: .current))
             expectRefusal(await authError { try await party.signIn(client) })
         }
     }

@@ -65,8 +65,8 @@ struct DeviceOfferTests {
             try await process.outcome().failure(1, "terminated")
             #expect(
                 line == "sign-in device --issuer \(fixture.issuer) --client-id demo-confidential --client-secret-file "
-                    + "'\(fixture.home)/it'\\''s here/secret' --client-auth post --scope 'openid email' --store "
-                    + "'file:\(fixture.home)/it'\\''s here/session' --json")
+                    + "'\(fixture.home)/it'\"'\"'s here/secret' --client-auth post --scope 'openid email' --store "
+                    + "'file:\(fixture.home)/it'\"'\"'s here/session' --json")
 
             let device = try fixture.start(["sh", "-c", line], [])
             try await DeviceCode(device).decide("allow")

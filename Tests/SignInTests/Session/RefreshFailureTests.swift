@@ -97,7 +97,7 @@ struct RefreshFailureTests {
             // The session stays.
             _ = try await fixture.run("token", "--force-refresh", "--json").result()
             let healed = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
-            #expect(healed["state"] == "signed_in" && healed["reason"] == .null)
+            #expect(healed["state"] == "signed_in" && healed["reason"] == nil)
         }
     }
 
@@ -113,7 +113,7 @@ struct RefreshFailureTests {
             _ = try await fixture.run("token", "--json").result()
             _ = try await fixture.run("token", "--id-token", "--json").result()
             let healed = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
-            #expect(healed["id_token_error"] == .null)
+            #expect(healed["id_token_error"] == nil)
         }
     }
 
