@@ -102,7 +102,7 @@ extension IDTokenVerifier {
         try checkSubject(claims)
         try checkUser(idToken, previous)
         // The previous token may have omitted the nonce: the one that was sent counts too.
-        if let nonce = claims["nonce"], nonce != previous.claims["nonce"] {
+        if let nonce = claims.members[nonEmpty: "nonce"], nonce != previous.claims["nonce"] {
             guard let found = nonce.string, let sent = expected.nonce, Secret(found) == sent else {
                 throw Self.refusal("expected the same 'nonce' as before the refresh, found another")
             }
