@@ -142,13 +142,9 @@ extension Torture {
         let prefix = ["faketime", "-m", "--exclude-monotonic", "-f", step, try BuiltProducts.path("sign-in")]
         let outcome = try await outcome(of: fixture.start(prefix, ["token", "--json"]))
         #expect(newRefreshes == 1)
-        // By hours the provider's clock helps; a year is too much to believe for an ID token, and costs nothing.
-        guard !step.hasSuffix("h") else {
-            _ = try outcome.result()
-            return 0
-        }
-        try outcome.failure(1, "clock_skew")
-        return 1
+        // By hours the provider's clock helps. A year is too much to believe for an ID token, which is then not used.
+        _ = try outcome.result()
+        return 0
     }
 
     private func limited(_ limit: String) throws -> ChildProcess {
