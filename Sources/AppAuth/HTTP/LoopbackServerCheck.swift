@@ -6,17 +6,25 @@ internal import CShims
 /// meant for it. The kernel reports whose program has the other end of a connection (sock_diag(7)).
 package struct LoopbackServerCheck: Sendable {
     private let trustedUsers: Set<UInt32>
+    /// Whether the kernel tells all users apart here.
+    private let knowsEveryUser: Bool
 
     /// - Parameter desktop: The users of this process, of its login session and of its desktop are trusted.
-    package init(in desktop: DesktopSession) { trustedUsers = desktop.trustedUsers.union([desktop.user]) }
+    package init(in desktop: DesktopSession) {
+        trustedUsers = desktop.trustedUsers.union([desktop.user])
+        knowsEveryUser = desktop.hasEveryUser
+    }
 
     /// Returns whether a server of a user may receive requests.
     ///
-    /// Services of the system run as users below 1000, or above 61183: systemd's dynamic users, and `nobody`. The latter
-    /// also stands for all users whose number is unknown in a user namespace.
+    /// Services of the system run as users below 1000, or above 61183: systemd's dynamic users, and `nobody`. In a user
+    /// namespace, the latter stands for all users whose number is unknown there.
     package func accepts(_ user: UInt32) -> Bool {
-        trustedUsers.contains(user) || user < 1000 || (61184...65534).contains(user)
+        trustedUsers.contains(user) || user < 1000 || (61184..<Self.nobody).contains(user)
+            || user == Self.nobody && knowsEveryUser
     }
+
+    private static let nobody: UInt32 = 65534
 
     /// Returns the user that a server belongs to if that user is not trusted, and nil if the user is trusted or the kernel
     /// does not report it.

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import JOSE
 
 /// The provider's response to a ``DeviceAuthorizationRequest`` (RFC 8628 §3.2): a code for the user and where to enter
 /// it.
@@ -33,7 +34,7 @@ public struct DeviceAuthorization: Sendable {
     package let deviceCode: Secret
     package let term: Term
 
-    private static let longestUserCode = 64
+    private static let longestUserCode = 32
     private static let longestDeviceCode = 8192
 
     package init(_ response: TransportResponse, to request: DeviceAuthorizationRequest, received: Timestamp) throws {
@@ -41,8 +42,12 @@ public struct DeviceAuthorization: Sendable {
             accepted: response, as: "device authorization response", stage: .authorization)
         self.request = request
         deviceCode = Secret(try Self.code("device_code", in: object, atMost: Self.longestDeviceCode))
-        // RFC 8628 §6.1: users read and type it.
+        // RFC 8628 §6.1: users read and type it. Other characters could make a sentence of it, which sends the user to
+        // another page with another code.
         userCode = try Self.code("user_code", in: object, atMost: Self.longestUserCode)
+        guard userCode.utf8.allSatisfy({ $0.isASCIIAlphanumeric || "-_ ".utf8.contains($0) }) else {
+            throw object.refusal("expected 'user_code' of letters, digits, hyphens and spaces, found other characters")
+        }
         // `verification_url` is the name in an early draft, which some providers still use.
         let isOfDraft = object.members[nonEmpty: "verification_uri"] == nil
         let name = isOfDraft ? "verification_url" : "verification_uri"

@@ -90,7 +90,7 @@ struct Register: Command {
         if document != nil, !issuers.isEmpty {
             // RFC 9700 §4.4.2: a redirect URI is for one issuer.
             let issuers = try issuers.map { try Issuer($0) }
-            uris = redirectURIs.flatMap { uri in issuers.map { $0.redirectPath(under: uri) } }
+            uris = redirectURIs.flatMap { uri in issuers.map { $0.redirectPath(for: uri) } }
         }
         var metadata = ClientMetadata(nativeAppWith: uris, name: name)
         metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName

@@ -28,8 +28,8 @@ struct RedirectOptions: ParsableArguments, Sendable {
     /// Returns the redirect URIs that the options name, to register them for this issuer only; nil if they name none.
     func uris(of issuer: Issuer) -> [String]? {
         guard isChosen else { return nil }
-        if let uri { return [issuer.redirectPath(under: uri)] }
-        let path = issuer.redirectPath(under: path ?? Self.defaultPath)
+        if let uri { return [issuer.redirectPath(for: uri)] }
+        let path = issuer.redirectPath(for: path ?? Self.defaultPath)
         let hosts = host == .both ? ["127.0.0.1", "[::1]"] : [(host ?? .ipv4).defaultValueDescription]
         return hosts.flatMap { host in
             (ports.isEmpty ? [0] : ports).map { port in
@@ -47,7 +47,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
     func redirect(registered: String?, onlyOf issuer: Issuer?) throws -> SignIn.Redirect {
         if !isChosen, let registered { return try SignIn.Redirect(registered: registered) }
         var redirect = SignIn.Redirect()
-        func own(_ path: String) -> String { issuer?.redirectPath(under: path) ?? path }
+        func own(_ path: String) -> String { issuer?.redirectPath(for: path) ?? path }
         if let host { redirect.host = host }
         redirect.path = own(path ?? Self.defaultPath)
         if !ports.isEmpty { redirect.ports = ports }

@@ -11,8 +11,10 @@ extension AuthStateRecord {
         let provider = client.provider
         let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
         var words = ["sign-in", name ?? (canUseDevice ? "device" : "login")]
-        words += ProviderOptions(of: provider).words + ["--client-id", client.id]
         let registered = try? RegisteredClients.find(issuer: provider.issuer.string, clientID: client.id)
+        // To name the issuer would be the user's agreement to whatever page it leads to: the resource names it again.
+        if provider.resource == nil { words += ProviderOptions(of: provider).words }
+        if provider.resource == nil || registered?.isOurs != true { words += ["--client-id", client.id] }
         if registered == nil { words += ClientOptions(of: client).words }
         let standard: [Scope] = provider.isDiscovered ? [.openID, .profile, .offlineAccess] : []
         if !missing.isEmpty || !scope.allSatisfy(standard.contains) {

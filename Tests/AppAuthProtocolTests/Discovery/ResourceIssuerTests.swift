@@ -126,14 +126,20 @@ struct ResourceIssuerTests {
     }
 
     @Test func `each issuer has a redirect path of its own`() {
-        #expect(Self.issuer.redirectPath() == "/callback/\(Self.issuer.redirectPath(under: "").dropFirst())")
-        #expect(Self.issuer.redirectPath(under: "/cb/").hasPrefix("/cb/") == true)
+        let component = Self.issuer.redirectPath(for: "")
+        for (base, expected) in [
+            ("/cb/", "\(component)/cb/"), ("http://127.0.0.1:8/cb", "http://127.0.0.1:8\(component)/cb"),
+            ("http://[::1]/cb", "http://[::1]\(component)/cb"),
+            ("com.example.app:/cb", "com.example.app:\(component)/cb"),
+        ] {
+            #expect(Self.issuer.redirectPath(for: base) == expected)
+        }
         let issuers: [Issuer] = [
             "https://as.example", "https://as.example/", "https://AS.example", "https://as.example/t",
         ]
         #expect(Set(issuers.map { $0.redirectPath() }).count == 4)
         // The digest of RFC 6234, as another program calculates it.
-        #expect(Self.issuer.redirectPath() == "/callback/k-IPvZ2UNvdMJS260w7HMg")
+        #expect(Self.issuer.redirectPath() == "/k-IPvZ2UNvdMJS260w7HMg/callback")
     }
 
     /// What the provider has registered, the redirect URI of the app, and whether it may be used.

@@ -92,6 +92,15 @@ struct LoopbackServerTests {
         let desktop = DesktopSession(environment: ["SUDO_UID": "1003"], user: 1001, loginUser: 1002)
         #expect(LoopbackServerCheck(in: desktop).accepts(user) == accepts)
     }
+
+    /// There, 65534 is the number of each user that has none (user_namespaces(7)).
+    @Test func `in a user namespace, a user without a number is not trusted`() {
+        var desktop = DesktopSession(environment: [:], user: 1001)
+        #expect(LoopbackServerCheck(in: desktop).accepts(65534))
+        desktop.hasEveryUser = false
+        let check = LoopbackServerCheck(in: desktop)
+        #expect(!check.accepts(65534) && check.accepts(65533) && check.accepts(1001) && check.accepts(0))
+    }
 }
 
 /// A server of another user, in a process of its own. It prints what it receives.

@@ -48,6 +48,23 @@ struct SignInAgainTests {
         _ = try await fixture.start(["token", "--force-refresh", "--json"] + store).outcome().result()
     }
 
+    /// `--issuer` would be the user's agreement to whatever page that issuer names later (RFC 9700 §4.4).
+    @Test func `an issuer that a resource named is left to the resource`() async throws {
+        var configuration = LocalProvider.Configuration.device
+        configuration.resourceDescription = .init(scopes: ["api"])
+        try await withDesk(configuration) { fixture in
+            let url = fixture.provider.url(.api)
+            try await expectTheSame(["--resource", url], fixture, contains: "--resource \(url)")
+            let line = try await commandAfterTheEnd(fixture)
+            #expect(!line.contains("--issuer") && !line.contains("--client-id"), "\(line)")
+            #expect(fixture.provider.count(.clientRegistration) == 1)
+            // The user has named it.
+            let named = ["login", "--json", "--issuer", fixture.issuer, "--resource", url]
+            _ = try await fixture.start(named).outcome().result()
+            #expect(try await commandAfterTheEnd(fixture).contains("--issuer \(fixture.issuer) "))
+        }
+    }
+
     @Test func `a public client needs nothing else`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
