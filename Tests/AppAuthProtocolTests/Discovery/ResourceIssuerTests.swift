@@ -50,7 +50,7 @@ struct ResourceIssuerTests {
             ("https://as.example/a", "/callback", true, true, false),
             ("https://as.example/a", "/callback", false, false, false),
             ("https://as.example/a", Issuer("https://other.example").redirectPath(), false, true, true),
-            ("https://as.example/a", issuer.redirectPath() + "/", false, true, true),
+            ("https://as.example/a", "/callback" + issuer.redirectPath(for: ""), false, true, true),
         ] as [(String, String?, Bool, Bool, Bool)])
     func `the user must agree if the code could be another provider's`(
         page: String, path: String?, isPromised: Bool, isOfResource: Bool, mustAgree: Bool

@@ -96,7 +96,7 @@ struct MixUpTests {
             let redirects = try await Redirects(process)
             #expect(redirects.url.hasPrefix(honest.url(.authorization)))
             // Even then, the redirect URI is not the one that the honest provider knows.
-            #expect(!redirects.redirectURI.hasSuffix("/callback"))
+            #expect(!redirects.redirectURI.hasSuffix(":\(redirects.port)/callback"))
             process.send(SIGINT)
             _ = try await process.outcome()
         }
