@@ -13,7 +13,10 @@ enum Main {
     static func main() async {
         report(["arguments": .array(CommandLine.arguments.map(JSON.string))])
         do {
-            let transport = CurlTransport(.init(proxy: .none))
+            var configuration = CurlTransport.Configuration(proxy: .none)
+            // A browser visits the servers of all users.
+            configuration.loopbackServers = .ofAllUsers
+            let transport = CurlTransport(configuration)
             let browser = ScriptedBrowser(transport: transport, entries: try entries(), leave: leave)
             report(["page": .string(try await browser.visit(CommandLine.arguments.last ?? ""))])
         } catch {
