@@ -12,7 +12,7 @@ extension AuthStateRecord {
         let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
         var words = ["sign-in", name ?? (canUseDevice ? "device" : "login")]
         let registered = try? RegisteredClients.find(issuer: provider.issuer.string, clientID: client.id)
-        // To name the issuer would be the user's agreement to whatever page it leads to: the resource names it again.
+        // The option --issuer would be the user's agreement to any page of that issuer. So the resource names it again.
         if provider.resource == nil { words += ProviderOptions(of: provider).words }
         if provider.resource == nil || registered?.isOurs != true { words += ["--client-id", client.id] }
         if registered == nil { words += ClientOptions(of: client).words }

@@ -7,7 +7,7 @@ internal import Glibc
 /// session.
 struct StateFile: Sendable {
     let path: String
-    /// What the user can do if the file cannot be used, as a sentence. It must help whatever is in the place of the file.
+    /// What the user can do if the file cannot be used, as a sentence. It must help with a link or a folder in its place, too.
     let remedy: String
 
     private var folder: Folder { Folder(of: path, location: path) }
@@ -50,7 +50,6 @@ struct StateFile: Sendable {
     /// Writes the file, which only the user can read, as a whole. What is not a file in its place is set aside.
     func write(_ text: String) throws {
         try folder.make()
-        try folder.requireOwner()
         let new = "\(path).\(getpid()).new"
         do throws(SystemError) {
             let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
