@@ -7,7 +7,7 @@ internal import Glibc
 /// session.
 struct StateFile: Sendable {
     let path: String
-    /// What the user can do if the file cannot be used, as a sentence. It must help with a link or a folder in its place, too.
+    /// What the user can do if the file cannot be used, as a sentence. It must also help with a link or a folder there.
     let remedy: String
 
     private var folder: Folder { Folder(of: path, location: path) }
