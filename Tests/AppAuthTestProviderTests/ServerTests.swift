@@ -138,19 +138,42 @@ import Testing
             Thread.detachNewThread {
                 for _ in 0..<count {
                     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-                    var address = sockaddr_in()
-                    address.sin_family = sa_family_t(AF_INET)
-                    address.sin_port = in_port_t(port).bigEndian
-                    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-                    _ = withUnsafeBytes(of: &address) {
-                        Glibc.connect(
-                            descriptor, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t($0.count))
-                    }
+                    _ = withAddress(port) { Glibc.connect(descriptor, $0, $1) }
                     close(descriptor)
                 }
                 done.resume()
             }
         }
+    }
+
+    @Test func `no other program gets the port of a stopped provider, and a new provider can have it`() async throws {
+        let provider = try await LocalProvider.start(.demo)
+        await provider.stop()
+        let stranger = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(stranger) }
+        #expect(withAddress(provider.port) { Glibc.bind(stranger, $0, $1) } == -1 && errno == EADDRINUSE)
+        let next = try await LocalProvider.start(port: provider.port)
+        #expect(next.port == provider.port)
+        #expect(try await Wire.send("GET", next.url(.keys)).status == 200)
+        await next.stop()
+    }
+
+    @Test func `a program that was started meanwhile does not keep the port open`() async throws {
+        let provider = try await LocalProvider.start(.demo)
+        var (input, program, actions) = ([CInt](repeating: 0, count: 2), pid_t(), posix_spawn_file_actions_t())
+        try #require(pipe(&input) == 0)
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_adddup2(&actions, input[0], 0)
+        posix_spawn_file_actions_addclose(&actions, input[1])
+        var arguments = [strdup("cat"), nil]
+        try #require(posix_spawn(&program, "/bin/cat", &actions, nil, &arguments, environ) == 0)
+        await provider.stop()
+        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #expect(withAddress(provider.port) { Glibc.connect(client, $0, $1) } == -1 && errno == ECONNREFUSED)
+        for descriptor in input + [client] { close(descriptor) }
+        waitpid(program, nil, 0)
+        posix_spawn_file_actions_destroy(&actions)
+        free(arguments[0])
     }
 
     @Test func `the log has each request as it was sent`() async throws {
@@ -186,5 +209,16 @@ import Testing
             #expect(provider.count(.keys) == 1)
         }
         #expect(seen.withLock { $0 } == ["GET /jwks → 200"])
+    }
+}
+
+/// Calls `body` with the address of a port of 127.0.0.1.
+private func withAddress<Result>(_ port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    return withUnsafeBytes(of: &address) {
+        body($0.assumingMemoryBound(to: sockaddr.self).baseAddress!, socklen_t($0.count))
     }
 }

@@ -10,7 +10,10 @@ struct Server: Sendable {
     private let listener: NIOAsyncChannel<Connection.Accepted, Never>
     private let unserved: Unserved
     private let limits: Limits
-    let port: Int
+    private let heldPort: HeldPort
+    private let socket: CInt
+
+    var port: Int { heldPort.number }
 
     /// Binds and listens. Connections are accepted after ``run(respond:)`` is called.
     ///
@@ -24,11 +27,11 @@ struct Server: Sendable {
         }
         let unserved = Unserved()
         do {
+            let heldPort = try HeldPort(address)
+            let socket = try heldPort.listener()
             let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                .serverChannelOption(.backlog, value: 256)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .bind(to: address) { channel in
+                .bind(socket) { channel in
                     channel.eventLoop.makeCompletedFuture {
                         let encryption = try tls.map(TLSHandler.init)
                         if let encryption { try channel.pipeline.syncOperations.addHandler(encryption) }
@@ -42,8 +45,7 @@ struct Server: Sendable {
                         return Connection.Accepted(channel: connection, certificate: encryption?.certificate)
                     }
                 }
-            let port = listener.channel.localAddress?.port ?? port
-            return Server(listener: listener, unserved: unserved, limits: limits, port: port)
+            return Server(listener: listener, unserved: unserved, limits: limits, heldPort: heldPort, socket: socket)
         } catch let error as IOError where error.errnoCode == EADDRINUSE {
             throw ProviderError(
                 "could not listen on \(host) port \(port): another program uses it. Choose another port")
@@ -76,7 +78,15 @@ struct Server: Sendable {
     }
 
     /// Stops accepting connections and ends ``run(respond:)``.
-    func close() async { try? await listener.channel.close().get() }
+    func close() async {
+        let channel = listener.channel
+        let closed = channel.eventLoop.flatSubmit {
+            // A process that is being started still has copies of all descriptors for a moment, and close(2) closes only one.
+            if channel.isActive { shutdown(socket, CInt(SHUT_RDWR)) }
+            return channel.close()
+        }
+        try? await closed.get()
+    }
 }
 
 /// The connections that were accepted and are not served yet. If the server closes before, no handler gets them, and NIO

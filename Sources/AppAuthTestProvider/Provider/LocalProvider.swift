@@ -33,7 +33,8 @@ public final class LocalProvider: Sendable {
         serving = Task { await listeners.run(respond: respond) }
     }
 
-    /// Closes all listeners and connections, and returns when they are closed.
+    /// Closes all listeners and connections, and returns when they are closed. While this object exists, connections to its
+    /// port are refused, or a new provider listens on it: no other program gets the port meanwhile.
     public func stop() async {
         await listeners.close()
         await serving.value

@@ -25,7 +25,7 @@ final class KerberosProxy: Sendable {
     private init() throws {
         folder = FileManager.default.temporaryDirectory.path + "/kerberos-" + UUID().uuidString.prefix(8)
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let (kdc, proxy) = (try RawServer.closedPort(), try RawServer.closedPort())
+        let (kdc, proxy) = (try RawServer.freePort(), try RawServer.freePort())
         url = "http://localhost:\(proxy)"
         // Squid does not run as root.
         let asUser = geteuid() == 0 ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] : []

@@ -65,16 +65,28 @@ final class RawServer: Sendable {
     var connectionCount: Int { state.withLock { $0.connections.count } }
     var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// A port of 127.0.0.1 without a server.
-    static func closedPort() throws -> UInt16 {
-        let (descriptor, port) = try listen("127.0.0.1")
+    /// A port of 127.0.0.1 without a server, which nobody else gets while this process runs.
+    static func closedPort() throws -> UInt16 { try bind("127.0.0.1").1 }
+
+    /// A port of 127.0.0.1 that is free now.
+    static func freePort() throws -> UInt16 {
+        let (descriptor, port) = try bind("127.0.0.1")
         Glibc.close(descriptor)
         return port
     }
 
     private static func listen(_ host: String) throws -> (CInt, UInt16) {
+        let (descriptor, port) = try bind(host)
+        guard Glibc.listen(descriptor, 512) == 0 else {
+            defer { Glibc.close(descriptor) }
+            throw POSIXError(.init(rawValue: errno) ?? .EIO)
+        }
+        return (descriptor, port)
+    }
+
+    private static func bind(_ host: String) throws -> (CInt, UInt16) {
         let isV6 = host.contains(":")
-        let descriptor = socket(isV6 ? AF_INET6 : AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        let descriptor = socket(isV6 ? AF_INET6 : AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         var address = sockaddr_storage()
         var length = socklen_t(isV6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
@@ -89,9 +101,9 @@ final class RawServer: Sendable {
                     sin_zero: (0, 0, 0, 0, 0, 0, 0, 0))
             }
             let generic = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
-            guard bind(descriptor, generic, length) == 0, Glibc.listen(descriptor, 512) == 0,
-                getsockname(descriptor, generic, &length) == 0
-            else { return nil }
+            guard Glibc.bind(descriptor, generic, length) == 0, getsockname(descriptor, generic, &length) == 0 else {
+                return nil
+            }
             // The port is at the same place in both.
             return UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
         }
