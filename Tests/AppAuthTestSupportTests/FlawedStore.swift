@@ -81,7 +81,8 @@ struct FlawedStore: TokenStore {
         defer { turn?.end() }
         let old = shared.state.withLock { $0.record }
         var record = old
-        if flaw == .losesChanges { for _ in 0..<10 { await Task.yield() } }
+        // Long enough that another caller reads meanwhile, even on a busy machine.
+        if flaw == .losesChanges { try await Task.sleep(for: .milliseconds(10)) }
         let result: Result
         do { result = try change(&record) } catch {
             if flaw == .writesBeforeItFails { write(record) }

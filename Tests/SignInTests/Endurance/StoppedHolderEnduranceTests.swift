@@ -5,7 +5,7 @@ import Testing
 
 /// A process has the refresh lock and does not run, at a strict server: the same refresh token must not be sent twice.
 @Suite(.timeLimit(.minutes(5)))
-struct StoppedHolderTests {
+struct StoppedHolderEnduranceTests {
     @Test(arguments: [Hold.Point.request, .response])
     func `while a process is stopped during its refresh, others name it, and its tokens are stored later`(
         point: Hold.Point

@@ -7,7 +7,7 @@ import Testing
 
 /// The suite for stores, on our own and on stores that are wrong in one respect.
 @Suite(.serialized, .timeLimit(.minutes(5)))
-struct TokenStoreConformanceTests {
+struct TokenStoreConformanceEnduranceTests {
     @Test func `the store in memory keeps all promises`() async {
         let stores = LockedValue<[String: MemoryTokenStore]>([:])
         let violations = await TokenStoreConformance { name in

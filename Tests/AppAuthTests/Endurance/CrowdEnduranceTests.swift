@@ -3,7 +3,7 @@ import Testing
 
 /// Crowds of hostile clients, against a listener in a process of its own, whose memory and threads are counted.
 @Suite(.timeLimit(.minutes(10)))
-struct CrowdTests {
+struct CrowdEnduranceTests {
     /// The highest values found.
     private struct Most {
         private let listener: ListenerProcess

@@ -9,7 +9,7 @@ import Testing
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
 @Suite(.serialized, .timeLimit(.minutes(20)))
-struct TwoStoresTests {
+struct TwoStoresEnduranceTests {
     @Test func `a session that is moved while it is used, and by processes that die, is never in two locations`()
         async throws
     {

@@ -10,7 +10,7 @@ import TestFixtures
 @testable import AppAuthSession
 
 @Suite(.serialized, .timeLimit(.minutes(5)))
-struct LockTests {
+struct LockEnduranceTests {
     /// Runs a test with a session named `first`.
     private func withStore(
         lockTimeout: Duration = .seconds(60), isAlone: Bool = false, on machines: [Machine] = [],

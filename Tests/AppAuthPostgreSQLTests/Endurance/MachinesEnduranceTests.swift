@@ -12,7 +12,7 @@ import TestFixtures
 ///
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer.
 @Suite(.serialized, .enabled(if: Network.isPossible, Network.reason))
-struct MachinesTests {
+struct MachinesEnduranceTests {
     struct Fixture {
         let server: Server
         let provider: LocalProvider

@@ -4,7 +4,7 @@ import Testing
 
 /// Keys and contexts of libcrypto are freed. The address sanitizer runs here without its leak detection, since Swift's
 /// runtime keeps the metadata of its types.
-@Suite(.serialized) struct MemoryTests {
+@Suite(.serialized) struct MemoryEnduranceTests {
     /// The private part of the process's resident memory, in KiB (proc(5)).
     private static func memory() throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)

@@ -7,7 +7,7 @@ import Testing
 /// A refresh that is interrupted at every point that other processes can observe: each call on a file of the session or
 /// on the connection.
 @Suite(.serialized, .timeLimit(.minutes(10)))
-struct PointsTests {
+struct PointsEnduranceTests {
     /// A process that is killed before the request is sent, or after the new refresh token is written, costs only
     /// another refresh, even at a strict server. In between, the response is lost: a server with a grace period repeats
     /// it; at a strict server the loss is counted.

@@ -9,7 +9,7 @@ import TestFixtures
 
 /// A standby becomes the primary, and what the article Several machines says about that.
 @Suite(.serialized, .timeLimit(.minutes(5)))
-struct StandbyTests {
+struct StandbyEnduranceTests {
     /// Runs a test with a primary, its standby, and a store that knows both. The standby is the first host, which is
     /// passed over until it is the primary.
     private func run(

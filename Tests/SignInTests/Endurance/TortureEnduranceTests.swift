@@ -9,7 +9,7 @@ import Testing
 /// `APPAUTH_TORTURE_SEED` repeats a run, `APPAUTH_TORTURE_ROUNDS` makes it longer: it is the number of rounds at each of
 /// four desks.
 @Suite(.serialized, .timeLimit(.minutes(20)))
-struct TortureTests {
+struct TortureEnduranceTests {
     @Test func `fifty processes with an expired token get one new one, by one refresh`() async throws {
         try await withDesk(.torture()) { fixture in
             let torture = try await Torture(fixture, seed: 1)

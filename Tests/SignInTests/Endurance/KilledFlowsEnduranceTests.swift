@@ -6,7 +6,7 @@ import Testing
 /// A sign-in and a sign-out that are killed at every third point, from a random one on. A point is a call on a file of
 /// the session or on a connection.
 @Suite(.serialized, .timeLimit(.minutes(10)))
-struct KilledFlowsTests {
+struct KilledFlowsEnduranceTests {
     @Test(arguments: [true, false])
     func `a killed sign-in leaves the session of before, or the new one`(hasSession: Bool) async throws {
         try await withDesk(.torture()) { fixture in
