@@ -215,6 +215,6 @@ struct IntrospectionTests {
 }
 
 /// A transport that must not be asked.
-private struct NoNetwork: HTTPTransport {
+struct NoNetwork: HTTPTransport {
     func send(_ exchange: TransportRequest) async throws -> TransportResponse { throw CancellationError() }
 }

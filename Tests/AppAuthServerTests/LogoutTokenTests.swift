@@ -204,6 +204,16 @@ struct LogoutTokenTests {
         #expect(await refusal(other, try other.token())?.message.contains("algorithm of 'RS256'") == true)
     }
 
+    // Core §3.1.3.7 step 8
+    @Test func `the client secret and a wrong algorithm need no keys of the provider`() async throws {
+        let secret = "the secret, as long as it has to be"
+        let bench = try Bench(secret: secret, registered: "HS256") { $0.transport = NoNetwork() }
+        let token = try JWS.sign(
+            .object(Self.claims), header: ["typ": "logout+jwt"], secret: Array(secret.utf8), algorithm: .hs256)
+        _ = try await bench.verifier.verify(Secret(token))
+        #expect(await refusal(bench, try bench.token())?.message.contains("found 'ES256'") == true)
+    }
+
     @Test func `another key's signature is refused`() async throws {
         let bench = try Bench()
         let error = await refusal(bench, try bench.token(by: SigningKey.generate(.es256)))

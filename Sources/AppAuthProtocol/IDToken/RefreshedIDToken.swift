@@ -150,8 +150,8 @@ extension JWTVerifier {
     /// Decrypts the ID token of a refresh if it is encrypted, and checks it with the provider's keys, which are fetched
     /// when needed.
     ///
-    /// - Parameter willFetch: Called before something is fetched, with the refusal that then holds unless the result is
-    ///   another; nil if there is none.
+    /// - Parameter willFetch: Called before something is fetched, and at the end if there is a remedy, with the refusal
+    ///   that then holds unless the result is another; nil if there is none.
     /// - Returns: The result. If it has a remedy, no newer keys can be had now.
     package func check(
         refreshed token: Secret, after previous: IDToken, _ expected: IDTokenVerifier.Expectations,
@@ -165,32 +165,19 @@ extension JWTVerifier {
                 .unverified(
                     isReadable ? IDTokenVerifier.error(error) : IDTokenVerifier.refusal("it cannot be decrypted")))
         }
-        func check(_ keys: KeySet?) -> RefreshedIDToken {
-            var verifier = IDTokenVerifier(client: client)
-            verifier.now = environment.now
-            // The response with the keys may have reported the provider's clock.
-            verifier.serverClock = serverClock ?? environment.serverClocks.clock(of: client, at: environment.now())
-            return verifier.check(refreshed: signed, after: previous, expected, keys: keys)
-        }
-        func mayChange(_ result: RefreshedIDToken) -> Bool {
-            guard case .newerKeys = result.remedy else { return false }
-            willFetch(result.isRefusal ? result : nil)
-            return true
-        }
-        let cached = keys?.cached
-        var result = check(cached)
-        guard mayChange(result) else { return result }
-        guard let keys else {
-            return result.withoutKeys(IDTokenVerifier.refusal("expected the provider to have a 'jwks_uri', found none"))
-        }
+        var result = RefreshedIDToken(.repeated)
         do {
-            if cached == nil {
-                result = check(try await keys.keys())
-                guard mayChange(result) else { return result }
+            let isFinal = try await tryKeys(refusal: IDTokenVerifier.refusal) { keys in
+                var verifier = IDTokenVerifier(client: client)
+                verifier.now = environment.now
+                // The response with the keys may have reported the provider's clock.
+                verifier.serverClock = serverClock ?? environment.serverClocks.clock(of: client, at: environment.now())
+                result = verifier.check(refreshed: signed, after: previous, expected, keys: keys)
+                guard case .newerKeys = result.remedy else { return true }
+                willFetch(result.isRefusal ? result : nil)
+                return false
             }
-            if let latest = try await keys.refetch() { return check(latest) }
-            // If another caller has just fetched the keys, those are the latest.
-            return check(try await keys.keys()).withoutKeys()
+            return isFinal ? result : result.withoutKeys()
         } catch {
             return result.withoutKeys(IDTokenVerifier.error(error))
         }

@@ -31,34 +31,51 @@ package struct JWTVerifier: Sendable {
         return claims
     }
 
-    /// Checks that one of the provider's keys signed a token. If none of the current keys did, fetches the keys again
-    /// and checks once more: a provider may have a new key, under a new name or an old one (Core §10.1.1).
+    /// Checks that one of the provider's keys signed a token, or the client secret.
     ///
     /// - Parameters:
     ///   - jws: The token.
     ///   - algorithms: The accepted algorithms.
     ///   - refusal: Creates the error from a message.
-    /// - Throws: The refusal, and what fetching the keys throws. The refusal is temporary if the key is unknown, because
+    /// - Throws: The refusal, and as ``tryKeys(refusal:_:)``. The refusal is temporary if the key is unknown, because
     ///   providers may sign with a new key before clients can fetch it, and if the keys were fetched too recently to
     ///   fetch them again.
     func checkSignature(
         of jws: JWS, algorithms: [String], refusal: (_ message: String) -> AuthError
     ) async throws {
-        func check(_ keys: KeySet?) throws -> SignatureFinding {
-            do { return try client.checkSignature(of: jws, algorithms: algorithms, keys: keys) } catch {
+        var finding = SignatureFinding.keyUnknown
+        let isFinal = try await tryKeys(refusal: refusal) { keys in
+            do { finding = try client.checkSignature(of: jws, algorithms: algorithms, keys: keys) } catch {
                 throw refusal("\(error)")
             }
+            return finding == .valid
         }
-        if try check(await keys?.keys()) == .valid { return }
-        guard let keys else { throw refusal("expected the provider to have a 'jwks_uri', found none") }
-        // If another caller has just fetched the keys, those are the latest.
-        let fetched = try await keys.refetch()
-        let latest = if let fetched { fetched } else { try await keys.keys() }
-        let finding = try check(latest)
         guard finding != .valid else { return }
         var error = refusal(finding.message)
-        error.isTemporary = finding == .keyUnknown || fetched == nil
+        error.isTemporary = finding == .keyUnknown || !isFinal
         throw error
+    }
+
+    /// Checks something with the keys in memory, and with newer ones until the check is final: a provider may have a new
+    /// key, under a new name or an old one (Core §10.1.1).
+    ///
+    /// - Parameters:
+    ///   - refusal: Creates the error from a message.
+    ///   - check: Returns whether newer keys cannot change its result. The keys are nil if none are known.
+    /// - Returns: Whether no newer keys can change the result; false if they were fetched too recently to fetch them
+    ///   again.
+    /// - Throws: The refusal if the provider has no keys; what `check` throws; what fetching the keys throws.
+    func tryKeys(
+        refusal: (_ message: String) -> AuthError, _ check: (KeySet?) throws -> Bool
+    ) async throws -> Bool {
+        let cached = keys?.cached
+        if try check(cached) { return true }
+        guard let keys else { throw refusal("expected the provider to have a 'jwks_uri', found none") }
+        if cached == nil, try check(await keys.keys()) { return true }
+        let fetched = try await keys.refetch()
+        // If another caller has just fetched the keys, those are the latest.
+        let latest = if let fetched { fetched } else { try await keys.keys() }
+        return try check(latest) || fetched != nil
     }
 }
 
