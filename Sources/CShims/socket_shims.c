@@ -144,12 +144,13 @@ static int parse(const char *text, int port, union address *address) {
 
 int shims_server_user(const char *server, int server_port, const char *own, int own_port, uint32_t *user) {
     union address theirs, ours, none;
-    if (parse(server, server_port, &theirs) != 0 || parse(own, own_port, &ours) != 0) return -1;
+    memset(&none, 0, sizeof none);
+    ours = none;
+    if (parse(server, server_port, &theirs) != 0 || (own && parse(own, own_port, &ours) != 0)) return -1;
     int diagnosis = shims_open_diagnosis();
     if (diagnosis < 0) return -1;
     int result = user_of(diagnosis, &theirs, &ours, user);
     // A connection that waits to be accepted has no owner yet. It ends with the socket that listens.
-    memset(&none, 0, sizeof none);
     if (result == 0 && *user == UINT32_MAX) result = user_of(diagnosis, &theirs, &none, user);
     close(diagnosis);
     return result == 0 && *user != UINT32_MAX ? 0 : -1;

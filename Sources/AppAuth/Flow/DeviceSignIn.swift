@@ -72,6 +72,9 @@ public struct DeviceSignIn: SignInFlow {
             client: client, scope: configuration.scope(at: client.provider) { observe(.scopesLeftOut($0)) },
             resources: resources, additionalParameters: additionalParameters)
         let authorization = try await request.send(in: environment)
+        for page in [authorization.verificationURI, authorization.verificationURIComplete].compactMap(\.self) {
+            try environment.checkServer(ofPage: page, .authorization)
+        }
         observe(.code(authorization))
         let state = try await AuthState.awaitApproval(
             of: authorization, store: store, environment: environment, observe: { observe(.polling($0)) },

@@ -149,6 +149,7 @@ public struct SignIn: SignInFlow {
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: configuration.environment)
+        try configuration.environment.checkServer(ofPage: client.provider.require(.authorization), .authorization)
         observe(.requesting(request))
         observe(.authorization(url: request.url))
         try await openBrowser(for: request, by: listener)

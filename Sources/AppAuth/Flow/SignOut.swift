@@ -132,6 +132,7 @@ public struct SignOut: Sendable {
                         .sessionReplaced, .logout,
                         "another sign-in has replaced the session, so the browser stays signed in", outcome: .notSent)
                 }
+                try state.environment.checkServer(ofPage: record.client.provider.require(.endSession), .logout)
                 try await endSession(record, before: deadline)
                 report.sessionEnded = true
             } catch let error as AuthError {

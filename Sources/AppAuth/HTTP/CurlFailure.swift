@@ -27,7 +27,7 @@ struct CurlFailure: Sendable {
     /// Returns the error for the caller. It contains the host but no other part of the URL.
     func error(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
         let host = target.host
-        if let foreignUser { return foreignServer(target, of: foreignUser) }
+        if let foreignUser { return .foreignServer(target.hostAndPort, of: foreignUser, .configuration) }
         switch (exceeded, code) {
         case (.body, _), (nil, SHIMS_CURLE_FILESIZE_EXCEEDED):
             return invalid("the response from \(host) is larger than \(limits.bodyBytes) bytes")
@@ -70,15 +70,6 @@ struct CurlFailure: Sendable {
         the proxy did not authenticate the user (407). Check the method that it requires, the name and password in its \
         URL, or the Kerberos ticket (klist)
         """
-
-    private func foreignServer(_ target: HTTPTarget, of user: UInt32) -> AuthError {
-        // Not temporary: it persists until the other user's server ends.
-        transport(
-            """
-            the server at \(target.hostAndPort) belongs to another user of this machine (number \(user); see \
-            'getent passwd \(user)'), who may have taken the port of a server that has ended. Nothing was sent to it
-            """, isTemporary: false)
-    }
 
     private func connection(_ target: HTTPTarget) -> String {
         let (host, peer) = (target.host, target.hostAndPort)

@@ -67,8 +67,9 @@ public final class CurlTransport: HTTPTransport {
         case url(String)
     }
 
-    /// Whose servers on loopback are sent requests. Without the check, another user of the machine could take the port of a
-    /// server that has ended, and would receive the tokens that are meant for it.
+    /// Whose servers on loopback are sent requests, and whose pages ``SignIn``, ``SignOut`` and ``DeviceSignIn`` open or
+    /// show. Without the check, another user of the machine could take the port of a server that has ended, and would receive
+    /// the tokens that are meant for it.
     public enum LoopbackServers: Sendable, Hashable {
         /// Those of this process's user, of the user of its login session and desktop, of root, and of the users of system
         /// services: numbers below 1000, and from 61184 to 65534. A server of another user gets nothing: the request fails
@@ -102,6 +103,7 @@ public final class CurlTransport: HTTPTransport {
     private let libraryNames: [String]
     private let environment: @Sendable (String) -> String?
     private let worker = LockedValue<CurlWorker?>(nil)
+    var trustsAllServers: Bool { configuration.loopbackServers == .ofAllUsers }
 
     /// Creates a transport. Nothing is loaded, read or started before the first request.
     public convenience init(_ configuration: Configuration = Configuration()) {

@@ -1,6 +1,7 @@
+internal import AppAuthProtocol
 internal import CShims
 
-/// The check of a server on loopback, before a request is sent to it.
+/// The check of a server on loopback, before a request is sent to it or a page of it is opened.
 ///
 /// If a local provider or API has ended, another user of the machine can listen on its port, and would receive what is
 /// meant for it. The kernel reports whose program has the other end of a connection (sock_diag(7)).
@@ -28,11 +29,46 @@ package struct LoopbackServerCheck: Sendable {
 
     /// Returns the user that a server belongs to if that user is not trusted, and nil if the user is trusted or the kernel
     /// does not report it.
+    ///
+    /// - Parameter own: This end of the connection to the server; nil for the server that listens.
     func foreignOwner(
-        of server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>, _ ownPort: Int32
+        of server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>? = nil,
+        _ ownPort: Int32 = 0
     ) -> UInt32? {
         var user: UInt32 = 0
         guard shims_server_user(server, serverPort, own, ownPort, &user) == 0 else { return nil }
         return accepts(user) ? nil : user
+    }
+}
+
+extension Environment {
+    /// Throws if the server of a page belongs to another user, before the page is opened or shown: its URL can have an
+    /// `id_token_hint`, a `state` or a `request_uri`, and the user would enter a password there.
+    ///
+    /// The rule, and the app's choice of ``CurlTransport/LoopbackServers``, are those of requests.
+    func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) {
+        guard url.scheme == "http", (transport as? CurlTransport)?.trustsAllServers != true else { return }
+        let host = url.host.filter { !"[]".contains($0) }
+        // A browser may choose either.
+        let addresses = host == "localhost" ? ["127.0.0.1", "::1"] : [host]
+        let (port, check) = (url.port ?? 80, LoopbackServerCheck(in: .current))
+        for address in addresses {
+            guard let user = check.foreignOwner(of: address, Int32(port)) else { continue }
+            throw .foreignServer("\(url.host):\(port)", of: user, stage)
+        }
+    }
+}
+
+extension AuthError {
+    static func foreignServer(_ hostAndPort: String, of user: UInt32, _ stage: Stage) -> AuthError {
+        // Not temporary: it persists until the other user's server ends.
+        AuthError(
+            .transport, stage,
+            """
+            the server at \(hostAndPort) belongs to another user of this machine (number \(user); see \
+            'getent passwd \(user)'), who may have taken the port of a server that has ended. Nothing was sent to it. \
+            Expected a server of this program's user, of root or of a system service: run yours as one of them, or let \
+            it use https
+            """, outcome: .notSent)
     }
 }

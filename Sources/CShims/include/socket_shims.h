@@ -27,8 +27,8 @@ int shims_open_diagnosis(void);
 int shims_peer_user(int diagnosis, int fd, uint32_t *user);
 
 // Gets the user whose program has the server's end of a connection from this process, by the addresses as text: of the
-// accepted socket, or of the listening one until it is accepted. Returns 0, or -1 if the kernel does not report the user,
-// for example of a server in another network namespace.
+// accepted socket, or of the listening one until it is accepted. Without our end, of the listening one. Returns 0, or -1 if
+// the kernel does not report the user, for example of a server in another network namespace.
 int shims_server_user(const char *server, int server_port, const char *own, int own_port, uint32_t *user);
 
 // Returns 1 if the kernel reports the owners of sockets, else 0. Tries it with a listening socket of this process.
