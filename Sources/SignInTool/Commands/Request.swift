@@ -68,14 +68,19 @@ struct Request: Command {
         }
         let transportRequest = TransportRequest(request, body: body)
         let deadline = ContinuousClock.now + limit
-        var (response, record) = try await session.withState(console, within: limit) { state in
+        let (first, record) = try await session.withState(console, within: limit) { state in
             (try await state.send(transportRequest), await state.record)
         }
-        if stepsUp, let challenge = response.stepUpChallenge, let store = try await session.find(within: limit),
-            let state = try await signIn(again: record, for: challenge, in: store, console, until: deadline)
-        {
-            (response, record) = (try await state.send(transportRequest), await state.record)
-            await state.finishRevoking(before: deadline)
+        var response = first
+        var unmet = "The resource requires another sign-in. To sign in again, repeat this command with --step-up."
+        if stepsUp, let challenge = response.stepUpChallenge, let store = try await session.find(within: limit) {
+            switch try await signIn(again: record, for: challenge, in: store, console, until: deadline) {
+            case .done(let state):
+                response = try await state.send(transportRequest)
+                await state.finishRevoking(before: deadline)
+                unmet = "The resource still requires another sign-in."
+            case .leftOut(let reason): unmet = reason
+            }
         }
         let status = response.status
         if common.json {
@@ -86,30 +91,36 @@ struct Request: Command {
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
         // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
-        if response.stepUpChallenge != nil {
-            console.say(
-                stepsUp
-                    ? "The resource still requires another sign-in."
-                    : "The resource requires another sign-in. To sign in again, repeat this command with --step-up.")
-        }
+        if response.stepUpChallenge != nil { console.say(unmet) }
         return status.code < 400 ? 0 : 1
     }
 
-    /// Signs in again as the client of the session, and replaces the session.
-    ///
-    /// - Returns: The new session; nil if it would not have more scopes, although the resource requires them, or if the
-    ///   user does not want it.
+    private enum StepUp {
+        case done(AuthState)
+        /// There was no sign-in, for this reason.
+        case leftOut(String)
+    }
+
+    /// Signs in again as the client of the session, and replaces the session. Leaves it out if it would not have more
+    /// scopes, although the resource requires them, or if the user does not want it.
     private func signIn(
         again record: AuthStateRecord, for challenge: StepUpChallenge, in store: any TokenStore, _ console: Console,
         until deadline: ContinuousClock.Instant
-    ) async throws -> AuthState? {
+    ) async throws -> StepUp {
         let isAboutScope = challenge.acrValues.isEmpty && challenge.maxAge == nil && challenge.claims == nil
         var needed = challenge.scope
         if isAboutScope, needed.isEmpty {
             needed = (try? await Discovery(environment: console.environment).protectedResource(at: url))?.scope ?? []
         }
-        if isAboutScope, needed.allSatisfy(record.scope.contains) { return nil }
-        guard try await mayStepUp(record, for: challenge, scope: needed, console) else { return nil }
+        if isAboutScope, needed.allSatisfy(record.scope.contains) {
+            return .leftOut(
+                needed.isEmpty
+                    ? "The resource does not say which scopes it requires, so another sign-in would not help."
+                    : "The session has the scopes that the resource requires, so another sign-in would not help.")
+        }
+        guard try await mayStepUp(record, for: challenge, scope: needed, console) else {
+            return .leftOut("You did not sign in again.")
+        }
         if let preset = record.client.provider.preset {
             console.log("step-up: signing in as with --preset \(preset.rawValue)")
         }
@@ -124,7 +135,7 @@ struct Request: Command {
         // A code for another device carries no further parameters.
         let deviceCommand =
             isAboutScope ? try session.command(store, record, console, requesting: needed, by: "device") : nil
-        return try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand)
+        return .done(try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand))
     }
 
     /// Returns whether the user agrees to what the resource demands. Without a terminal, the options are the agreement.
@@ -138,7 +149,7 @@ struct Request: Command {
         let demand = "\(target.shownHost) requires another sign-in: \(challenge.demand(scope))"
         let isOwn = record.isOwnResource(target)
         if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {
-            console.say("\(demand).")
+            console.say("\(demand). Signing in again.")
             return true
         }
         guard console.canAsk else {

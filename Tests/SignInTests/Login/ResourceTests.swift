@@ -164,7 +164,8 @@ struct ResourceTests {
             let response = try outcome.result()
             #expect(response["status"] == 200 && response["body"]?["scope"] == "profile offline_access api")
             let host = fixture.issuer.replacing("http://", with: "")
-            #expect(outcome.errorLines.contains("\(host) requires another sign-in: the scopes api."))
+            #expect(
+                outcome.errorLines.contains("\(host) requires another sign-in: the scopes api. Signing in again."))
             let requested = try #require(fixture.provider.log(.authorization).last?.query)
             #expect(requested.values("resource") == [url] && requested["scope"] == "profile offline_access api")
             #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)
@@ -339,14 +340,18 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a request does not sign in again for scopes that the session has`() async throws {
+    @Test(arguments: [
+        ("api", "The session has the scopes that the resource requires"), ("", "The resource does not say"),
+    ])
+    func `a request does not sign in again if that adds no scope`(scope: String, reason: String) async throws {
         try await run { fixture, url in
             _ = try await fixture.run("login", "--json", "--resource", url).result()
-            fixture.provider.fault(
-                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
+            fixture.provider.fault(.editDocument { $0["scopes_supported"] = nil }, at: .resourceMetadata)
+            let challenge = #"Bearer error="insufficient_scope", scope="\#(scope)""#
+            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: challenge]), at: .api, times: 2)
             let outcome = try await fixture.run("request", "GET", url, "--step-up", "--json")
             #expect(try outcome.status == 1 && outcome.json()["status"] == 403)
-            #expect(outcome.errorLines.last == "The resource still requires another sign-in.")
+            #expect(outcome.errorLines.last?.hasPrefix(reason) == true, "\(outcome)")
             #expect(fixture.provider.count(.authorization) == 1)
         }
     }

@@ -59,6 +59,7 @@ struct StepUpTests {
             let outcome = try await process.outcome()
             #expect(try outcome.json()["status"] == (agrees ? 200 : 403))
             #expect(fixture.provider.count(.authorization) == (agrees ? 2 : 1))
+            if !agrees { #expect(outcome.errorLines.last == "You did not sign in again.") }
         }
     }
 
