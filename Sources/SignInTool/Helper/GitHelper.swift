@@ -40,7 +40,8 @@ struct GitHelper: CredentialHelper {
     }
 
     /// Whether the request is for a named server, and for no other user than that of `--username`. Git asks the next
-    /// helper if this one prints nothing.
+    /// helper if this one prints nothing. Without `--username`, any name that a URL has is right: servers that know the
+    /// user by the token ignore it.
     private func mayAnswer(_ request: GitCredential) -> Bool {
         guard let host = request["host"], ["https", "http"].contains(request["protocol"]),
             server.mayGetToken(host, isEncrypted: request["protocol"] == "https")

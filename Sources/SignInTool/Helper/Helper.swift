@@ -18,7 +18,10 @@ struct ServerOptions: ParsableArguments, Sendable {
     var host: [String]
     @Option(
         parsing: .unconditional,
-        help: "The user name beside the token. If git asks for another one, it gets no token. (default: oauth2)")
+        help: """
+            The user name beside the token. With it, git gets no token for another user name; without it, for any. So put \
+            a helper without --username after the others. (default: oauth2)
+            """)
     var username: String?
 
     /// The user name if the other program asks for none.

@@ -214,6 +214,15 @@ struct GitHelperTests {
                 #expect(filled.contains("username=\(user)") && filled.contains("password=\(token)"), "\(filled)")
             }
             #expect(try await fill("carol@").contains { $0.hasPrefix("password=") } == false)
+            // One without --username, after them, is for all other users.
+            let last = "!sign-in helper git --host git.example.org --profile alice"
+            #expect(try await fixture.git(["config", "--global", "--add", name, last]).status == 0)
+            for (asked, user) in [("bob@", "bob"), ("carol@", "alice")] {
+                let token = try await fixture.run("token", "--profile", user).output.dropLast()
+                let filled = try await fill(asked)
+                #expect(filled.contains("username=\(asked.dropLast())"), "\(filled)")
+                #expect(filled.contains("password=\(token)"), "\(filled)")
+            }
             // Another user's rejected token is not replaced.
             let (count, token) = (
                 fixture.provider.count(.token), try await fixture.run("token", "--profile", "alice").output
