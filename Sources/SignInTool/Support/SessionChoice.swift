@@ -97,7 +97,8 @@ extension SessionOptions {
         let store = try await find(within: limit)
         guard let store, let state = try await restore(store, console.environment) else {
             throw AuthError(
-                .signInRequired, .store, "not signed in\(try wayToSignIn(store, console))", outcome: .notSent)
+                .signInRequired, .store, "not signed in\(try await wayToSignIn(store, console, limit))",
+                outcome: .notSent)
         }
         do { return try await work(state) } catch {
             let pause = Duration.milliseconds(250)
@@ -132,9 +133,21 @@ extension SessionOptions {
         return error
     }
 
-    /// Returns how to create the session that is not there.
-    private func wayToSignIn(_ found: (any TokenStore)?, _ console: Console) throws -> String {
+    /// Returns how to create the session that is not there, or which profiles have one of the same client.
+    private func wayToSignIn(
+        _ found: (any TokenStore)?, _ console: Console, _ limit: Duration
+    ) async throws -> String {
         if let profile = try chosenProfile, try profile.signIn == nil { return ": \(try profile.isUnknown)" }
+        if profile == nil, store == nil, let issuer, let clientID {
+            let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+            let profiles = try await StateFolder.entries(stores).filter { entry in
+                entry.profile != nil && entry.name.map { $0 == (issuer, clientID) } == true
+            }
+            guard profiles.isEmpty else {
+                let choices = Self.choices(profiles).joined(separator: ", or ")
+                return " without a profile. To use the session of a profile, name it: \(choices)"
+            }
+        }
         return ". Sign in with: \(try command(found, nil, console))"
     }
 

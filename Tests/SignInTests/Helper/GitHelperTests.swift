@@ -144,6 +144,32 @@ struct GitHelperTests {
         }
     }
 
+    @Test func `without a session of its own, the error names the profiles that have one of the same client`()
+        async throws
+    {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let named = ["--issuer", fixture.issuer, "--client-id", "demo"]
+            let request = "protocol=https\nhost=git.example.org\n\n"
+            for profiles in ["--profile work", "--profile home, or --profile work"] {
+                let helper = try fixture.helper("git", ["--host", "git.example.org"] + named + ["get"], input: request)
+                let outcomes = try await [
+                    helper.outcome(), fixture.start(["token"] + named).outcome(),
+                    fixture.start(["helper", "kubectl"] + named).outcome(),
+                ]
+                for outcome in outcomes {
+                    #expect(outcome.status == 1 && outcome.output.isEmpty, "\(outcome)")
+                    let message = "not signed in without a profile. To use the session of a profile, name it: "
+                    #expect(outcome.errors.contains(message + profiles), "\(outcome)")
+                }
+                _ = try await fixture.login("--profile", "home").result()
+            }
+            // A session of another client is no choice.
+            let other = try await fixture.run("token", "--issuer", fixture.issuer, "--client-id", "other")
+            #expect(other.errors.contains("not signed in. Sign in with: sign-in login"), "\(other)")
+        }
+    }
+
     @Test func `the user name of the URL is kept, and a bound token is no password`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--profile", "work").result()
