@@ -108,9 +108,8 @@ extension StoredToken {
             guard files.count == all.count else { return nil }
             guard issuer != nil || clientID != nil else { return files.count == 1 ? files.first : nil }
             // One that cannot be read may match too.
-            guard let records = try? files.map({ try $0.read() }) else { return nil }
-            let found = zip(files, records).filter { $1.map(matches) ?? false }
-            return found.count == 1 ? found.first?.0 : nil
+            guard let found = try? files.filter({ try $0.read().map(matches) == true }) else { return nil }
+            return found.count == 1 ? found.first : nil
         }
 
         /// Whether this is a session of the issuer and client in the options.

@@ -168,6 +168,20 @@ struct ProtectedResourceTests {
         }
     }
 
+    /// A list that cannot be read does not name the resource.
+    @Test func `a malformed list of the server's resources does not name the resource`() async throws {
+        try await run { world, discovery, url in
+            let resource = try await discovery.protectedResource(at: url)
+            let lists: [JSON] = [[], .string(url), 1, true, [:], ["list": [.string(url)]], [.string(url), 1]]
+            for list in lists {
+                world.provider.fault(.editDocument { $0["protected_resources"] = list }, at: .openIDConfiguration)
+                let fresh = Discovery(environment: world.environment)
+                let error = await authError { try await fresh.metadata(for: resource) }
+                #expect(error?.code == .resourceMismatch, "\(list)")
+            }
+        }
+    }
+
     @Test func `a token for the resource is accepted there`() async throws {
         try await run { world, discovery, url in
             let resource = try await discovery.protectedResource(at: url)

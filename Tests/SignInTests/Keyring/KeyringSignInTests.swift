@@ -66,6 +66,22 @@ struct KeyringSignInTests {
         }
     }
 
+    /// As after a removal with Seahorse. The advice must lead to the same place.
+    @Test func `a session that is gone from the keyring is advised to be there again`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let (name, note) = (try #require(fixture.stored.first), try fixture.session())
+                _ = try await fixture.run("logout", "--local", "--json", with: bus).result()
+                try note.write(to: URL(filePath: "\(fixture.sessions)/\(name)"))
+                let whole = ["--issuer", fixture.issuer, "--client-id", "demo"]
+                let message = try await fixture.start(["token", "--json"] + whole, bus).outcome()
+                    .failure(1, "sign_in_required")
+                #expect(message.hasSuffix("\(whole.joined(separator: " ")) --store keyring"), "\(message)")
+            }
+        }
+    }
+
     @Test func `without a session in the keyring libsecret is not loaded`() async throws {
         try await withDesk { fixture in
             let trace = ["LD_DEBUG": "files"]
