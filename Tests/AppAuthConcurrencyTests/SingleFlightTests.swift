@@ -11,7 +11,7 @@ struct SingleFlightTests {
         let flight = SingleFlight<Int>()
         let gate = Gate()
         let callers = (0..<100).map { _ in Task { try await flight.run { await gate.pass() } } }
-        await gate.arrived()
+        try await gate.arrived()
         try await waitUntil { flight.waitingCount >= callers.count }
         await gate.open()
         for caller in callers { #expect(try await caller.value == 1) }
@@ -49,7 +49,7 @@ struct SingleFlightTests {
                 }
             }
         }
-        await gate.arrived()
+        try await gate.arrived()
         try await waitUntil { flight.waitingCount >= callers.count }
         for caller in callers { caller.cancel() }
         for caller in callers { await #expect(throws: CancellationError.self) { try await caller.value } }
@@ -88,7 +88,7 @@ struct SingleFlightTests {
         #expect(flight.running == nil)
         let gate = Gate()
         let caller = Task { try await flight.run { await gate.pass() } }
-        await gate.arrived()
+        try await gate.arrived()
         let run = try #require(flight.running)
         let joined = Task { try await run.value() }
         try await waitUntil { flight.waitingCount >= 2 }
@@ -105,18 +105,15 @@ struct SingleFlightTests {
         private var count = 0
         private var isOpen = false
         private var held: [CheckedContinuation<Void, Never>] = []
-        private var waiting: [CheckedContinuation<Void, Never>] = []
 
         func pass() async -> Int {
             count += 1
             let number = count
-            for continuation in waiting { continuation.resume() }
-            waiting = []
             if !isOpen { await withCheckedContinuation { held.append($0) } }
             return number
         }
 
-        func arrived() async { if count == 0 { await withCheckedContinuation { waiting.append($0) } } }
+        nonisolated func arrived() async throws { try await waitUntil { await count > 0 } }
 
         func open() {
             isOpen = true

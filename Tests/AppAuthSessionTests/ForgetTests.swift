@@ -80,7 +80,7 @@ struct ForgetTests {
                 let other = try #require(await AuthState(restoring: store, environment: world.environment))
                 if revokes { await store.holdLoad() }
                 let revoking = Task { revokes ? await state.revokeTokens() : [] }
-                if revokes { await store.loadIsHeld() }
+                if revokes { try await store.loadIsHeld() }
                 _ = try await other.freshAccessToken(forceRefresh: true)
                 let newest = try #require(await store.record)
                 await store.releaseLoad()

@@ -133,7 +133,7 @@ struct UnsavedTests {
             try await hold.arrived()
             await store.holdLoad()
             let narrow = Task { try await state.freshAccessToken(parameters: TokenParameters(scope: [.openID])) }
-            await store.loadIsHeld()
+            try await store.loadIsHeld()
             await store.refuse(with: TestStore.Refusal())
             hold.release()
             await store.releaseLoad()

@@ -292,6 +292,23 @@ import Testing
         }
     }
 
+    @Test func `a wait for requests that do not come ends with the number of those that came`() async throws {
+        try await withLocalProvider { provider in
+            let hold = provider.hold(.openIDConfiguration)
+            async let response = get(provider)
+            try await hold.arrived()
+            for wait in [
+                { try await hold.arrived(2, within: .milliseconds(10)) },
+                { try await provider.requests(2, at: .openIDConfiguration, within: .milliseconds(10)) },
+            ] as [@Sendable () async throws -> Void] {
+                let error = await #expect(throws: (any Error).self) { try await wait() }
+                #expect(error.map { "\($0)" } == "expected 2 requests within 0.01 seconds, found 1")
+            }
+            hold.release()
+            #expect(try await response.bytes.isEmpty == false)
+        }
+    }
+
     @Test func `a stopped provider closes the connections that it holds`() async throws {
         let provider = try await LocalProvider.start()
         let hold = provider.hold(.openIDConfiguration)

@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
+import TestFixtures
 import Testing
 
 /// Cancellation, and the thread behind a transport.
@@ -16,7 +17,7 @@ struct CurlLifecycleTests {
             close.yield()
         }
         let task = Task { try await transport.send(server.get()) }
-        for await _ in server.arrivals { break }
+        try await waitUntil { !server.requests.isEmpty }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         for await _ in closed { break }
@@ -129,7 +130,7 @@ struct CurlLifecycleTests {
             }
             let limits = HTTPLimits.with(body: .max)
             let transfers = (0..<4).map { _ in Task { try await transport.send(server.get(limits: limits)) } }
-            for await _ in server.arrivals { break }
+            try await waitUntil { !server.requests.isEmpty }
             _ = transfers
             exit(7)
         }

@@ -9,8 +9,6 @@ final class RawServer: Sendable {
 
     let host: String
     let port: UInt16
-    /// The requests as they came in, in order.
-    let arrivals: AsyncStream<RawRequest>
 
     private struct State {
         var requests: [RawRequest] = []
@@ -19,14 +17,12 @@ final class RawServer: Sendable {
 
     private let listener: CInt
     private let state = LockedValue(State())
-    private let arrived: AsyncStream<RawRequest>.Continuation
 
     /// Listens on a free port of 127.0.0.1 or ::1 and runs the script once for each connection.
     init(host: String = "127.0.0.1", _ script: @escaping Script) throws {
-        (arrivals, arrived) = AsyncStream.makeStream()
         self.host = host
         (listener, port) = try RawServer.listen(host)
-        Thread.detachNewThread { [listener, state, arrived] in
+        Thread.detachNewThread { [listener, state] in
             while true {
                 let descriptor = retrying { accept(listener, nil, nil) }
                 guard descriptor >= 0 else {
@@ -36,7 +32,6 @@ final class RawServer: Sendable {
                 let number = state.withLock { $0.connections.count }
                 let connection = RawConnection(descriptor, number: number) { request in
                     state.withLock { $0.requests.append(request) }
-                    arrived.yield(request)
                 }
                 state.withLock { $0.connections.append(connection) }
                 Thread.detachNewThread {
@@ -53,7 +48,6 @@ final class RawServer: Sendable {
     func stop() {
         shutdown(listener, CInt(SHUT_RDWR))
         for connection in state.withLock({ $0.connections }) { connection.shutDown() }
-        arrived.finish()
     }
 
     /// Makes another user the owner of the connections' sockets.

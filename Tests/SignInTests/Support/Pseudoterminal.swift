@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// A terminal on which a test types. The process's standard output and standard error are not on it.
 final class Pseudoterminal: Sendable {
@@ -57,10 +58,7 @@ final class Pseudoterminal: Sendable {
 
     /// Waits until the terminal has this mode.
     func wait(for wanted: Mode) async throws {
-        while mode != wanted {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await waitUntil { mode == wanted }
     }
 
     /// Returns the text on the screen, which is the echo of the input.

@@ -34,11 +34,25 @@ final class Watched<Value: Sendable>: Sendable {
 
     /// Waits until the function finds a result in the value, and returns it.
     ///
-    /// - Throws: `CancellationError`.
-    func wait<Found: Sendable>(for find: @escaping @Sendable (Value) -> Found?) async throws -> Found {
-        while true {
-            if let found = find(value) { return found }
-            try await wait { find($0) != nil }
+    /// - Parameter limit: Longer than a process of a test takes, even if the machine is busy.
+    /// - Throws: ``NotFound``; `CancellationError`.
+    func wait<Found: Sendable>(
+        within limit: Duration = .seconds(120), for find: @escaping @Sendable (Value) -> Found?
+    ) async throws -> Found {
+        try await withThrowingTaskGroup(of: Found.self) { group in
+            group.addTask {
+                while true {
+                    if let found = find(self.value) { return found }
+                    try await self.wait { find($0) != nil }
+                }
+            }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw NotFound(description: "not found within \(limit) in: \(self.value)")
+            }
+            defer { group.cancelAll() }
+            guard let found = try await group.next() else { throw CancellationError() }
+            return found
         }
     }
 
@@ -67,3 +81,6 @@ final class Watched<Value: Sendable>: Sendable {
         }
     }
 }
+
+/// What a test waited for did not happen within the limit.
+struct NotFound: Error, CustomStringConvertible { let description: String }

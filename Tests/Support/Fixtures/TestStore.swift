@@ -50,27 +50,28 @@ package actor TestStore: TokenStore {
         if TokenStoreCall.isUnattended { unattendedLoads += 1 }
         if let refusal, passing == 0 { throw refusal }
         let record = record
-        if let parked = parkedLoad {
-            parkedLoad = nil
-            parked.arrived.finish()
-            for await _ in parked.ends.stream {}
+        if holdsNextLoad {
+            holdsNextLoad = false
+            await withCheckedContinuation { heldLoad = $0 }
         }
         return record
     }
 
-    private typealias Gate = (stream: AsyncStream<Never>, continuation: AsyncStream<Never>.Continuation)
-    private var parkedLoad: (arrived: AsyncStream<Never>.Continuation, ends: Gate)?
-    private var gates: (arrived: Gate, ends: Gate)?
+    private var holdsNextLoad = false
+    private var heldLoad: CheckedContinuation<Void, Never>?
 
     /// Parks the next load after it has read the record.
-    package func holdLoad() {
-        let (arrived, ends): (Gate, Gate) = (AsyncStream.makeStream(), AsyncStream.makeStream())
-        (gates, parkedLoad) = ((arrived, ends), (arrived.continuation, ends))
+    package func holdLoad() { holdsNextLoad = true }
+
+    package nonisolated func loadIsHeld(file: String = #fileID, line: Int = #line) async throws {
+        try await waitUntil(file: file, line: line) { await heldLoad != nil }
     }
 
-    package func loadIsHeld() async { if let gate = gates?.arrived { for await _ in gate.stream {} } }
-
-    package func releaseLoad() { gates?.ends.continuation.finish() }
+    package func releaseLoad() {
+        holdsNextLoad = false
+        heldLoad?.resume()
+        heldLoad = nil
+    }
 
     private let lock = RefreshQueue()
     private let changing = TaskQueue()

@@ -29,8 +29,10 @@ extension LocalProvider {
 
         /// Waits until this many requests in all have reached the hold.
         ///
-        /// - Throws: `CancellationError`.
-        public func arrived(_ count: Int = 1) async throws { try await arrivals.reaches(count) }
+        /// - Throws: An error with the number of requests that came within the limit; `CancellationError`.
+        public func arrived(_ count: Int = 1, within limit: Duration = .seconds(60)) async throws {
+            try await arrivals.reaches(count, within: limit)
+        }
 
         /// Releases all requests. Later requests pass.
         public func release() { releases.add() }

@@ -18,9 +18,11 @@ extension ObservedService {
 
     /// Waits until an endpoint has received this many requests in all.
     ///
-    /// - Throws: `CancellationError`.
-    public func requests(_ count: Int, at endpoint: LocalProvider.Endpoint) async throws {
-        try await traffic.log.reaches(count, endpoint)
+    /// - Throws: An error with the number of requests that came within the limit; `CancellationError`.
+    public func requests(
+        _ count: Int, at endpoint: LocalProvider.Endpoint, within limit: Duration = .seconds(60)
+    ) async throws {
+        try await traffic.log.reaches(count, endpoint, within: limit)
     }
 }
 

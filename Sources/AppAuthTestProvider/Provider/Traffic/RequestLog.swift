@@ -28,7 +28,9 @@ final class RequestLog: Sendable {
     func count(_ endpoint: Endpoint) -> Int { tally(endpoint).count }
 
     /// Waits until the endpoint has received this many requests in all.
-    func reaches(_ count: Int, _ endpoint: Endpoint) async throws { try await tally(endpoint).reaches(count) }
+    func reaches(_ count: Int, _ endpoint: Endpoint, within limit: Duration) async throws {
+        try await tally(endpoint).reaches(count, within: limit)
+    }
 
     private func tally(_ endpoint: Endpoint) -> Tally {
         tallies.withLock { tallies in

@@ -25,6 +25,21 @@ final class Tally: Sendable {
         for continuation in ready { continuation.resume() }
     }
 
+    /// Waits until the count has reached a threshold, for no longer than the limit.
+    ///
+    /// - Throws: ``TooFewRequests``; `CancellationError`.
+    func reaches(_ threshold: Int, within limit: Duration) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.reaches(threshold) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw TooFewRequests(expected: threshold, found: self.count, limit: limit)
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
     /// Waits until the count has reached a threshold. Returns at once if it has.
     ///
     /// - Throws: `CancellationError`.
@@ -52,4 +67,12 @@ final class Tally: Sendable {
             waiter?.continuation.resume(throwing: CancellationError())
         }
     }
+}
+
+/// Fewer requests came within the limit than a test has waited for.
+struct TooFewRequests: Error, CustomStringConvertible {
+    let expected, found: Int
+    let limit: Duration
+
+    var description: String { "expected \(expected) requests within \(limit), found \(found)" }
 }
