@@ -116,13 +116,15 @@ struct Register: Command {
         try await RegisteredClients.keep(
             registration, at: provider, keyNamed: keyPath, redirectURI: SignIn.Redirect.preferred(usable), for: nil,
             console)
+        var canSignIn = true
         do {
             if usable.isEmpty { try redirectURIs.first.map(registration.check(redirectURI:)) }
             _ = try registration.client(at: provider, keyNamed: keyPath)
         } catch let error as AuthError {
+            canSignIn = false
             console.note("the client is registered, but 'sign-in login' cannot use it: \(error.message)")
         }
-        try console.succeed(registration.document, text: text(registration, at: provider))
+        try console.succeed(registration.document, text: text(registration, at: provider, canSignIn))
         return 0
     }
 
@@ -140,7 +142,7 @@ struct Register: Command {
         return provider
     }
 
-    private func text(_ registration: ClientRegistration, at provider: ProviderMetadata) -> String {
+    private func text(_ registration: ClientRegistration, at provider: ProviderMetadata, _ canSignIn: Bool) -> String {
         var lines = ["Registered at \(provider.issuer) as \(registration.clientID)."]
         if let date = registration.clientSecretExpiresAt {
             lines.append("Its secret is valid until \(date.ISO8601Format()).")
@@ -148,7 +150,7 @@ struct Register: Command {
         lines += JSON.object(registration.metadata.members).lines
         var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
         if let scope { words += ["--scope", scope] }
-        lines.append("Sign in with: \(words.shellLine)")
+        if canSignIn { lines.append("Sign in with: \(words.shellLine)") }
         return lines.map(\.onOneLine).joined(separator: "\n")
     }
 }

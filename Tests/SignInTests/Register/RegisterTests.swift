@@ -84,6 +84,17 @@ struct RegisterTests {
         }
     }
 
+    @Test func `no line is printed that cannot sign in, but why`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["redirect_uris"] = ["vscode:/callback"] }, at: .clientRegistration)
+            let outcome = try await fixture.run(
+                "register", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect)
+            #expect(outcome.status == 0 && !outcome.output.contains("Sign in with"), "\(outcome)")
+            #expect(outcome.errors.contains("'vscode:/callback', not '\(Self.redirect)'"), "\(outcome)")
+        }
+    }
+
     @Test(arguments: ["basic", "post", "client_secret_jwt"])
     func `a registered client with a secret needs no secret file`(method: String) async throws {
         try await withDesk { fixture in
