@@ -27,8 +27,11 @@ struct RegisteredClients: Sendable {
         self.folder = folder
     }
 
-    private func path(_ issuer: Issuer, _ clientID: String) -> String {
-        "\(path)/\(SessionName.client(issuer, clientID).fileName).json"
+    /// Some servers give every registration the same client ID: the user's client and that of each resource have files
+    /// of their own.
+    private func path(_ issuer: Issuer, _ clientID: String, for resource: String?) -> String {
+        let name = resource.map { "\(clientID) \($0)" } ?? clientID
+        return "\(path)/\(SessionName.client(issuer, name).fileName).json"
     }
 
     /// Stores a client as it was registered, even if it cannot authenticate that way: the provider has created it
@@ -61,7 +64,7 @@ struct RegisteredClients: Sendable {
         if let known = try? registration.client(at: provider, keyNamed: name) { client = known }
         var record = try AuthStateRecord(client: client, accessToken: nil, refreshToken: nil)
         (record.redirectURI, record.resources) = (redirectURI, resource.map { [$0] } ?? [])
-        let (stored, path) = (record, path(client.provider.issuer, client.id))
+        let (stored, path) = (record, path(client.provider.issuer, client.id, for: resource))
         try await FileTokenStore(path: path).update { $0 = stored }
         return path
     }
@@ -72,11 +75,16 @@ struct RegisteredClients: Sendable {
     /// Returns the client with this issuer and id. Without an id, returns the only one that the user has registered at the
     /// issuer: one that a sign-in has registered is only for its resource.
     ///
+    /// - Parameter resources: The resources of the sign-in. A client that is registered for one of them comes first.
     /// - Throws: ``WrongUsage`` if there are several.
-    static func find(issuer: String, clientID: String?) throws -> RegisteredClient? {
+    static func find(issuer: String, clientID: String?, for resources: [String] = []) throws -> RegisteredClient? {
         if let clientID {
             guard let clients = RegisteredClients() else { return nil }
-            return try Self.client(clients.path(Issuer(issuer), clientID))
+            for resource in resources.map(Optional.some) + [nil] {
+                let path = try clients.path(Issuer(issuer), clientID, for: resource)
+                if let found = try Self.client(path) { return found }
+            }
+            return nil
         }
         let found = try all(at: issuer).filter { !$0.isOurs }
         guard found.count > 1 else { return found.first }

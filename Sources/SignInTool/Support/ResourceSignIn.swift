@@ -90,7 +90,7 @@ struct ResourceSignIn {
     ) async throws -> ChosenClient {
         let issuer = provider.issuer.string
         if let id {
-            let known = try RegisteredClients.find(issuer: issuer, clientID: id)
+            let known = try RegisteredClients.find(issuer: issuer, clientID: id, for: [resource.url.string])
             return ChosenClient(id: id, registered: known, isAutomatic: known?.isOurs == true)
         }
         if let document {

@@ -123,7 +123,8 @@ extension SessionOptions {
         _ error: AuthError, _ record: AuthStateRecord, _ store: any TokenStore, _ console: Console
     ) throws -> AuthError {
         let issuer = record.client.provider.issuer.string
-        guard let known = try RegisteredClients.find(issuer: issuer, clientID: record.client.id) else { return error }
+        guard let known = try RegisteredClients.find(issuer: issuer, clientID: record.client.id, for: record.resources)
+        else { return error }
         var error = error
         console.advice.note(nil)
         error.message +=

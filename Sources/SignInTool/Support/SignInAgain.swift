@@ -11,7 +11,8 @@ extension AuthStateRecord {
         let provider = client.provider
         let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
         var words = ["sign-in", name ?? (canUseDevice ? "device" : "login")]
-        let registered = try? RegisteredClients.find(issuer: provider.issuer.string, clientID: client.id)
+        let registered = try? RegisteredClients.find(
+            issuer: provider.issuer.string, clientID: client.id, for: resources)
         // The option --issuer would be the user's agreement to any page of that issuer. So the resource names it again.
         if provider.resource == nil { words += ProviderOptions(of: provider).words }
         if provider.resource == nil || registered?.isOurs != true { words += ["--client-id", client.id] }

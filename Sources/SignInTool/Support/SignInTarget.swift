@@ -40,7 +40,8 @@ struct SignInTarget {
             (isAutomatic, isNew) = (chosen.isAutomatic, chosen.isNew)
         } else {
             let preset = try provider.provider()
-            registered = try RegisteredClients.find(issuer: preset.issuer.string, clientID: clientID)
+            registered = try RegisteredClients.find(
+                issuer: preset.issuer.string, clientID: clientID, for: target.resource)
             configuration = try client.configuration(
                 clientID ?? registered?.client.id ?? "", at: preset, of: registered?.client, in: console.environment)
             options = preset.options
@@ -60,7 +61,7 @@ struct SignInTarget {
         configuration = ClientConfiguration(record.client, environment: environment)
         options = record.client.provider.preset?.preset.options ?? .init()
         registered = try RegisteredClients.find(
-            issuer: record.client.provider.issuer.string, clientID: record.client.id)
+            issuer: record.client.provider.issuer.string, clientID: record.client.id, for: record.resources)
         redirect = try (registered?.redirectURI ?? record.redirectURI).map(SignIn.Redirect.init(registered:)) ?? .init()
         (isNew, isPortNamed) = (false, false)
         configuration.scope = scope

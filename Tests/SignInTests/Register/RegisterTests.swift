@@ -95,6 +95,26 @@ struct RegisterTests {
         }
     }
 
+    /// Some servers give every registration the same client ID.
+    @Test func `a client that a sign-in registers for a resource does not replace the user's with the same ID`()
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.device
+        configuration.resourceDescription = .init(scopes: ["api"])
+        try await withDesk(configuration) { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
+            _ = try await register(fixture).result()
+            for _ in 1...2 {
+                let process = try fixture.start(["device", "--json", "--resource", fixture.provider.url(.api)])
+                try await DeviceCode(process).decide("allow")
+                #expect(try await process.outcome().result()["client_id"] == "demo")
+            }
+            #expect(try await login(fixture).result()["client_id"] == "demo")
+            #expect(fixture.provider.count(.clientRegistration) == 2, "each is kept")
+        }
+    }
+
     @Test(arguments: ["basic", "post", "client_secret_jwt"])
     func `a registered client with a secret needs no secret file`(method: String) async throws {
         try await withDesk { fixture in
