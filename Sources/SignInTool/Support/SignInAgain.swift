@@ -17,8 +17,11 @@ extension AuthStateRecord {
         if provider.resource == nil { words += ProviderOptions(of: provider).words }
         if provider.resource == nil || registered?.isOurs != true { words += ["--client-id", client.id] }
         if registered == nil { words += ClientOptions(of: client).words }
-        let standard: [Scope] = provider.isDiscovered ? [.openID, .profile, .offlineAccess] : []
-        if !missing.isEmpty || !scope.allSatisfy(standard.contains) {
+        // At a server of OAuth without OpenID Connect, a sign-in that requests an ID token fails.
+        let standard: [Scope] = [.openID, .profile, .offlineAccess]
+        let isDefault =
+            provider.isDiscovered ? scope.contains(.openID) && scope.allSatisfy(standard.contains) : scope.isEmpty
+        if !missing.isEmpty || !isDefault {
             let scope = scopeToRequestAgain.adding(missing)
             words += ["--scope", scope.spaceDelimited ?? ""]
         }

@@ -65,6 +65,24 @@ struct SignInAgainTests {
         }
     }
 
+    @Test(arguments: ["offline_access", "profile offline_access"])
+    func `a session without an ID token asks for none again`(scope: String) async throws {
+        var configuration = LocalProvider.Configuration.device
+        configuration.resourceDescription = .init(scopes: [])
+        try await withDesk(configuration) { fixture in
+            fixture.provider.fault(
+                .editDocument { document in
+                    document["jwks_uri"] = nil
+                    document["scopes_supported"] = nil
+                }, at: .openIDConfiguration, times: nil)
+            let named = ["login", "--json", "--issuer", fixture.issuer, "--resource", fixture.provider.url(.api)]
+            let first = try await fixture.start(named + ["--scope", scope]).outcome().result()
+            let line = try await commandAfterTheEnd(fixture)
+            let second = try await start(line, fixture).outcome().result()
+            #expect(first["scope"] == second["scope"] && first["client_id"] == second["client_id"], "\(line)")
+        }
+    }
+
     @Test func `a public client needs nothing else`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()
