@@ -38,10 +38,10 @@ struct Tool: ParsableCommand {
     ///
     /// - Returns: The exit status: 0 for success, 1 for failure, 2 for wrong usage, 130 if interrupted.
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
-        let command: any ParsableCommand
+        let (line, command): (SignInLine, any ParsableCommand)
         do {
-            let line = try SignInLine(arguments).completed { named([$0]).map { options(of: $0.command) } ?? [] }.words
-            command = if let command = alone(line) { command } else { try parseAsRoot(line) }
+            line = try SignInLine(arguments).completed { named([$0]).map { options(of: $0.command) } ?? [] }
+            command = if let command = alone(line.words) { command } else { try parseAsRoot(line.words) }
         } catch let error as WrongUsage {
             return refuse(ValidationError(error.message), arguments)
         } catch let error as AuthError {
@@ -50,7 +50,7 @@ struct Tool: ParsableCommand {
         } catch {
             return refuse(error, arguments)
         }
-        if let command = command as? any Command { return await run(command, arguments, interrupts, input) }
+        if let command = command as? any Command { return await run(command, arguments, line, interrupts, input) }
         if command is Tool || command is Helper {
             let line = command is Tool ? "sign-in" : "sign-in helper"
             return refuse(ValidationError("a command is missing; see '\(line) --help'"), arguments)
@@ -89,10 +89,11 @@ struct Tool: ParsableCommand {
     }
 
     private static func run(
-        _ command: any Command, _ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput
+        _ command: any Command, _ arguments: [String], _ line: SignInLine, _ interrupts: Interrupts,
+        _ input: StandardInput
     ) async -> Int32 {
         let limit = command.common.general.timeout?.duration ?? command.defaultTimeout
-        let console = Console(options: command.common, arguments: arguments, input: input, limit: limit)
+        let console = Console(options: command.common, arguments: arguments, line: line, input: input, limit: limit)
         do {
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }

@@ -20,6 +20,8 @@ public struct DeviceSignIn: SignInFlow {
     public var resources: [String] = []
     /// Parameters that this provider requires beyond the RFC, for example `audience`.
     public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
+    /// The user's agreement to what ``AuthError/confirmation`` asks.
+    public var confirmed: SignInConfirmation?
     /// A final step before the session is stored, for example a first request with the new token. If it throws, the
     /// sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
@@ -70,7 +72,7 @@ public struct DeviceSignIn: SignInFlow {
         let environment = configuration.environment
         let request = try DeviceAuthorizationRequest(
             client: client, scope: configuration.scope(at: client.provider) { observe(.scopesLeftOut($0)) },
-            resources: resources, additionalParameters: additionalParameters)
+            resources: resources, additionalParameters: additionalParameters, confirmed: confirmed)
         let authorization = try await request.send(in: environment)
         for page in [authorization.verificationURI, authorization.verificationURIComplete].compactMap(\.self) {
             try environment.checkServer(ofPage: page, .authorization)

@@ -105,6 +105,14 @@ extension AuthorizationRequest {
             return options
         }
 
+        /// Whether a response without the issuer's name, or with another one, is refused before its code is sent: by the
+        /// `iss` that the provider promises (RFC 9207), or because the response or its ID token is signed (JARM §2.4,
+        /// RFC 9700 §4.4.2).
+        func showsIssuer(of provider: ProviderMetadata) -> Bool {
+            provider.authorizationResponseIssParameterSupported || responseMode?.isSigned == true
+                || responseType == .codeIDToken
+        }
+
         /// Multiple Response Types §5: a response with an ID token is in the fragment, unless another mode is named.
         func checkResponseType(_ scope: [Scope]) throws {
             guard responseType == .codeIDToken else { return }

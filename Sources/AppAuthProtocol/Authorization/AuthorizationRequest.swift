@@ -66,7 +66,11 @@ public struct AuthorizationRequest: Sendable {
         let options = try options.withTypedParameters()
         try options.checkResponseType(scope)
         try client.registration?.check(redirectURI: redirectURI)
-        self.client = try Self.confirmed(client, redirectURI: redirectURI, by: options)
+        self.client =
+            options.showsIssuer(of: client.provider)
+            ? client
+            : try client.confirmed(
+                options.confirmed, for: Self.endpoints, redirectURI: redirectURI)
         (self.redirectURI, self.scope, self.options) = (redirectURI, scope, options)
         (self.state, self.nonce, self.pkce, self.proof) = (state, nonce, pkce, proof)
         endpoint = try client.provider.require(.authorization)
@@ -111,6 +115,16 @@ public struct AuthorizationRequest: Sendable {
         }
         try scope.check(for: .authorization)
     }
+
+    /// The endpoints that show the user a page, or that get a code or issue a token.
+    package static let endpoints: [ProviderMetadata.Endpoint] = [.authorization, .pushedAuthorizationRequest, .token]
+
+    /// The names that the query of a provider's authorization endpoint must not have: those of all parameters that this
+    /// library sets. Otherwise, the provider could, for example, keep its own page from being shown (`prompt=none`).
+    private static let ownParameters = Options.reservedParameters.union([
+        "prompt", "login_hint", "max_age", "acr_values", "ui_locales", "display", "claims", "authorization_details",
+        "resource", "response_mode", "id_token_hint", "dpop_jkt",
+    ])
 
     /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request.
     private static func checkQuery(of endpoint: SecureURL, _ provider: ProviderMetadata) throws {

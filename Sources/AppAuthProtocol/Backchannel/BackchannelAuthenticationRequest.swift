@@ -40,6 +40,8 @@ public struct BackchannelAuthenticationRequest: Sendable {
         public var requestedExpiry: Int?
         /// The acceptable authentication contexts, in order of preference.
         public var acrValues: [String] = []
+        /// The user's agreement to what ``AuthError/confirmation`` asks. It is not sent.
+        public var confirmed: SignInConfirmation?
         /// Parameters that a provider defines beyond the specification.
         public var additionalParameters: [AuthorizationRequest.Options.Parameter] = []
 
@@ -64,7 +66,8 @@ public struct BackchannelAuthenticationRequest: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no such endpoint or no poll
     ///   mode, ``AuthError/Code/invalidConfiguration`` for a scope without `openid`, a scope value with an invalid
     ///   character, an expiry below a second, an empty hint, and for an additional parameter that the library sets
-    ///   itself or that is given twice.
+    ///   itself or that is given twice; ``AuthError/Code/confirmationRequired`` if a resource named the issuer and the
+    ///   user must agree first.
     public init(
         client: Client, hint: Hint, scope: [Scope] = [.openID, .profile, .offlineAccess], options: Options = .init()
     ) throws {
@@ -88,7 +91,8 @@ public struct BackchannelAuthenticationRequest: Sendable {
         }
         try FormParameters.check(
             options.additionalParameters.map(\.name), reserved: Self.reservedParameters, for: .authorization)
-        (self.client, self.hint, self.scope, self.options) = (client, hint, scope, options)
+        self.client = try client.confirmed(options.confirmed, for: [.backchannelAuthentication, .token])
+        (self.hint, self.scope, self.options) = (hint, scope, options)
         try form.requireEachOnce(for: .authorization)
     }
 

@@ -221,7 +221,7 @@ extension ProviderMetadata {
 }
 
 extension ProviderMetadata: Codable {
-    /// Decodes and checks a document, as metadata from an app.
+    /// Decodes and checks a document, as metadata from an app: ``resource`` is nil.
     public init(from decoder: any Decoder) throws { try self.init(document: JSON(from: decoder)) }
 
     /// Encodes the document.

@@ -1,8 +1,8 @@
 /// What the user must agree to before a sign-in at an authorization server that a resource names, and not the user.
 ///
-/// Such a server can name the page of another one, with a client that is known there. The user then signs in at the
+/// Such a server can lead the user to another one, with a client that is known there. The user then signs in at the
 /// other server, which sends its code to this app, and the app sends it on to the server that the resource named (RFC
-/// 9700 §4.4, the mix-up attack). Show the user all three hosts. If the user agrees, set the value as
+/// 9700 §4.4, the mix-up attack). Show the user all hosts. If the user agrees, set the value as
 /// ``AuthorizationRequest/Options/confirmed``:
 ///
 /// ```swift
@@ -17,10 +17,29 @@ public struct SignInConfirmation: Sendable, Hashable {
     public let resource: SecureURL
     /// The issuer, which gets the code.
     public let issuer: SecureURL
-    /// The page at which the user signs in.
-    public let page: SecureURL
+    /// The issuer's endpoints for this sign-in that are not on its own origin: pages, and servers that get a code or
+    /// issue a token. If there are none, another provider may know the same client with the same redirect URI, so that
+    /// the issuer's page can lead to that provider's page.
+    public let elsewhere: [SecureURL]
 
-    package init(resource: SecureURL, issuer: SecureURL, page: SecureURL) {
-        (self.resource, self.issuer, self.page) = (resource, issuer, page)
+    /// - Parameter endpoints: All endpoints for this sign-in.
+    package init(resource: SecureURL, issuer: SecureURL, endpoints: [SecureURL]) {
+        (self.resource, self.issuer) = (resource, issuer)
+        elsewhere = endpoints.reduce(into: []) { found, url in
+            if url.origin != issuer.origin, !found.contains(url) { found.append(url) }
+        }
+    }
+
+    /// The hosts of ``elsewhere``, each once; nil if there are none.
+    package var hostsElsewhere: String? {
+        elsewhere.isEmpty ? nil : Set(elsewhere.map(\.shownHost)).sorted().joined(separator: " and ")
+    }
+
+    /// What the user agrees to, for messages.
+    package var summary: String {
+        let issuer = issuer.shownHost
+        let danger = hostsElsewhere.map { "uses \($0)" } ?? "can lead to another provider that knows the same client"
+        return "the resource at \(resource.shownHost) names the authorization server \(issuer), which \(danger), and "
+            + "nothing will show that the response comes from \(issuer)"
     }
 }

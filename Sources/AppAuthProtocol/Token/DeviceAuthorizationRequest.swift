@@ -29,12 +29,14 @@ public struct DeviceAuthorizationRequest: Sendable {
     ///   - scope: The scopes. With `openid` the flow is OpenID Connect, otherwise only OAuth.
     ///   - resources: The resources that the access token is for (RFC 8707). The token request names them too.
     ///   - additionalParameters: Parameters that a provider defines beyond the RFC, for example `audience`.
+    ///   - confirmed: The user's agreement to what ``AuthError/confirmation`` asks.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no device authorization
     ///   endpoint, ``AuthError/Code/invalidConfiguration`` for an additional parameter that the library sets itself or
-    ///   that is given twice, for a scope value with an invalid character, and for an empty client ID.
+    ///   that is given twice, for a scope value with an invalid character, and for an empty client ID;
+    ///   ``AuthError/Code/confirmationRequired`` if a resource named the issuer and the user must agree first.
     public init(
         client: Client, scope: [Scope] = [.openID, .profile, .offlineAccess], resources: [String] = [],
-        additionalParameters: [AuthorizationRequest.Options.Parameter] = []
+        additionalParameters: [AuthorizationRequest.Options.Parameter] = [], confirmed: SignInConfirmation? = nil
     ) throws {
         endpoint = try client.require(.deviceAuthorization)
         // RFC 6749 §2.2, §3.3.
@@ -43,7 +45,8 @@ public struct DeviceAuthorizationRequest: Sendable {
                 .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
         }
         try scope.check(for: .authorization)
-        (self.client, self.scope, self.resources) = (client, scope, resources)
+        self.client = try client.confirmed(confirmed, for: Self.endpoints)
+        (self.scope, self.resources) = (scope, resources)
         var form = FormParameters()
         form.append("scope", scope.spaceDelimited)
         try FormParameters.check(
@@ -55,6 +58,9 @@ public struct DeviceAuthorizationRequest: Sendable {
         for resource in resources { form.append("resource", resource) }
         self.form = form
     }
+
+    /// The endpoints that name the user's page, or that get a code or issue a token.
+    package static let endpoints: [ProviderMetadata.Endpoint] = [.deviceAuthorization, .token]
 
     /// Sends the request with the authentication of the token endpoint (RFC 8628 §3.1), and strictly checks the
     /// response.

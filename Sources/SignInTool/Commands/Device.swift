@@ -50,7 +50,7 @@ struct Device: Command {
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = target.resource
         signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
-        let state = try await signIn.run(store: store, console, until: deadline)
+        let state = try await signIn.run(store: store, console, until: deadline, line: console.line)
         let record = await state.record
         session.note(record, in: store, console)
         try console.succeed(.object(record.summary), text: Login.text(record, session.profile))

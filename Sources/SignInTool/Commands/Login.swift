@@ -93,8 +93,9 @@ struct Login: Command {
         try await chosen.checkClient(of: signIn, console)
         if replaceStore { _ = try await StateFolder.discard(store, console) }
         // A code for another device carries no further parameters.
-        let deviceCommand = asked.options(over: .init()) == .init() ? deviceCommand(chosen) : nil
-        let state = try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand)
+        let deviceLine = asked.options(over: .init()) == .init() ? deviceLine(chosen) : nil
+        let state = try await signIn.run(
+            store: store, console, until: deadline, line: console.line, deviceLine: deviceLine)
         let userinfo = claims.withLock { $0 }
         let record = await state.record
         session.note(record, in: store, console)
@@ -119,8 +120,8 @@ struct Login: Command {
     }
 
     /// Returns the command line of `sign-in device` with the same options.
-    private func deviceCommand(_ chosen: SignInTarget) -> String {
-        var words = ["sign-in", "device"] + provider.words + ["--client-id", chosen.configuration.clientID]
+    private func deviceLine(_ chosen: SignInTarget) -> SignInLine {
+        var words = ["device"] + provider.words + ["--client-id", chosen.configuration.clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         for resource in target.resource { add("--resource", resource) }
         words += client.words
@@ -130,7 +131,7 @@ struct Login: Command {
         words += common.general.wordsOfNetwork
         if dpop { words.append("--dpop") }
         if common.json { words.append("--json") }
-        return words.shellLine
+        return SignInLine(words)
     }
 
     static func text(_ record: AuthStateRecord, _ profile: Profile?, _ userinfo: JSON? = nil) -> String {

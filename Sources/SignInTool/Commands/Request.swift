@@ -133,9 +133,11 @@ struct Request: Command {
         signIn.redirect = target.redirect
         signIn.confirm = { try await $0.record.requireContinuation(of: record) }
         // A code for another device carries no further parameters.
-        let deviceCommand =
-            isAboutScope ? try session.command(store, record, console, requesting: needed, by: "device") : nil
-        return .done(try await signIn.run(store: store, console, until: deadline, deviceCommand: deviceCommand))
+        let deviceLine =
+            isAboutScope ? try session.line(store, record, console, requesting: needed, by: "device") : nil
+        let line = try session.line(store, record, console, requesting: needed, isComplete: true)
+        return .done(
+            try await signIn.run(store: store, console, until: deadline, line: line, deviceLine: deviceLine))
     }
 
     /// Returns whether the user agrees to what the resource demands. Without a terminal, the options are the agreement.

@@ -11,6 +11,8 @@ struct Console: Sendable {
     let json: Bool
     /// The command line, without the program's name.
     let arguments: [String]
+    /// The command line with the options that the profile remembers.
+    let line: SignInLine
     private let isVerbose: Bool
     /// The HTTP transport, clock and log of the command.
     let environment: Environment
@@ -26,8 +28,11 @@ struct Console: Sendable {
 
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
     ///   the lock's holder.
-    init(options: CommonOptions, arguments: [String], input: StandardInput, limit: Duration) {
-        (json, self.arguments, isVerbose, self.input) = (options.json, arguments, options.general.verbose, input)
+    init(
+        options: CommonOptions, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
+    ) {
+        (json, self.arguments, self.line, self.input) = (options.json, arguments, line, input)
+        isVerbose = options.general.verbose
         wordsOfNetwork = options.general.wordsOfNetwork
         var configuration = CurlTransport.Configuration()
         configuration.additionalRoots = options.general.caFile.map { [$0] } ?? []
@@ -40,7 +45,8 @@ struct Console: Sendable {
     }
 
     init(json: Bool) {
-        (self.json, arguments, isVerbose, environment, input, wordsOfNetwork) = (json, [], false, .live, nil, [])
+        (self.json, arguments, line, isVerbose) = (json, [], SignInLine([]), false)
+        (environment, input, wordsOfNetwork) = (.live, nil, [])
     }
 
     /// Prints a result: JSON for programs, or text for users.

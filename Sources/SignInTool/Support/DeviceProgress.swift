@@ -5,9 +5,11 @@ internal import JOSE
 extension DeviceSignIn {
     /// Signs in, and shows the code, the time that is left and the events on standard error.
     ///
-    /// - Parameter deadline: The time at which the command must end.
+    /// - Parameters:
+    ///   - deadline: The time at which the command must end.
+    ///   - line: The command line that signs in.
     func run(
-        store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant
+        store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant, line: SignInLine
     ) async throws -> AuthState {
         let shown = LockedValue<Countdown?>(nil)
         defer { shown.withLock { $0?.stop() } }
@@ -32,7 +34,11 @@ extension DeviceSignIn {
             case .polling(.waiting), .signedIn: break
             }
         }
-        return try await signIn.run(store: store)
+        return try await console.asking(as: configuration, by: line) { [signIn] confirmed in
+            var signIn = signIn
+            signIn.confirmed = confirmed
+            return try await signIn.run(store: store)
+        }
     }
 }
 

@@ -27,7 +27,8 @@ struct ResourceOptions: ParsableArguments, Sendable {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
         guard let issuer = provider.issuer else { return true }
         guard clientID == nil else { return false }
-        return try grant != .authorizationCode || !RegisteredClients.mayHaveAny(at: Issuer(issuer).string)
+        return try document != nil || grant != .authorizationCode
+            || !RegisteredClients.mayHaveAny(at: Issuer(issuer).string)
     }
 
     func validate() throws {
@@ -59,18 +60,17 @@ struct ResourceSignIn {
     /// - Parameters:
     ///   - issuer: The user's choice, if the resource has several authorization servers.
     ///   - scope: The scopes that the user names; nil for those of the resource.
+    ///   - grant: The grant of the sign-in.
     init(
-        _ resources: [String], issuer: String?, scope: String?, _ console: Console
+        _ resources: [String], issuer: String?, scope: String?, for grant: GrantType, _ console: Console
     ) async throws {
         guard let url = resources.first, resources.count == 1 else {
             throw WrongUsage("--resource: without --issuer and --client-id, expected one resource")
         }
         let discovery = Discovery(environment: console.environment)
         resource = try await discovery.protectedResource(at: url)
-        let servers = resource.authorizationServers
-        guard issuer != nil || servers.count < 2 else {
-            let choices = servers.map { ["--issuer", $0.string].shellLine }.joined(separator: ", or ")
-            throw WrongUsage("\(url) has several authorization servers, choose one: \(choices)")
+        guard issuer != nil || resource.authorizationServers.count < 2 else {
+            throw WrongUsage(await resource.choice(for: grant, console))
         }
         provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
         self.scope = scope.map([Scope].init(spaceDelimited:)) ?? resource.scope(at: provider)
@@ -146,6 +146,41 @@ struct ResourceSignIn {
         return (metadata.grantTypes ?? [.authorizationCode]).contains(grant)
             && scope.allSatisfy { metadata.scope?.contains($0) ?? true }
             && (redirectURIs ?? []).allSatisfy { (try? registration.check(redirectURI: $0)) != nil }
+    }
+}
+
+extension ProtectedResource {
+    /// How many servers are shown.
+    private static let most = 5
+
+    /// Returns the message that the user must choose one of the servers: for each, where it leads the user, and the
+    /// command line that signs in there.
+    fileprivate func choice(for grant: GrantType, _ console: Console) async -> String {
+        let servers = authorizationServers.prefix(Self.most)
+        let choices = await withTaskGroup(of: (Int, String).self) { group in
+            for (index, server) in servers.enumerated() {
+                group.addTask { (index, await choice(of: server, for: grant, console)) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+        let rest = authorizationServers.count - servers.count
+        return
+            "\(url) has several authorization servers. With --issuer, you agree to sign in wherever that server leads "
+            + "you, and it gets access to what you have there. Choose one: "
+            + (choices + (rest > 0 ? ["one of \(rest) others"] : [])).joined(separator: ", or ")
+    }
+
+    private func choice(of server: Issuer, for grant: GrantType, _ console: Console) async -> String {
+        // Only for the message, which must not wait for a server that does not respond.
+        let provider = try? await withTimeout(.seconds(5), .discovery, "no metadata") {
+            try await Discovery(environment: console.environment).metadata(for: self, choosing: server)
+        }
+        let endpoints = grant == .deviceCode ? DeviceAuthorizationRequest.endpoints : AuthorizationRequest.endpoints
+        let used = SignInConfirmation(
+            resource: url, issuer: server.url, endpoints: endpoints.compactMap { provider?[$0] })
+        let line = console.line.agreeing(
+            to: server.string, scope: provider.map(scope(at:)) ?? scope, dpop: requiresDPoP)
+        return server.url.shownHost + (used.hostsElsewhere.map { ", which uses \($0)" } ?? "") + ": " + line.shellLine
     }
 }
 

@@ -112,7 +112,7 @@ extension SessionOptions {
                 throw try forgotten(error, record, store, console)
             }
             guard var required = error as? AuthError, required.needsSignIn else { throw error }
-            let command = try command(store, record, console, requesting: required.missingScope(in: record))
+            let command = try line(store, record, console, requesting: required.missingScope(in: record)).shellLine
             required.message += "\(required.saysToSignIn ? "" : ". Sign in again") with: \(command)"
             throw required
         }
@@ -129,7 +129,7 @@ extension SessionOptions {
         console.advice.note(nil)
         error.message +=
             known.isOurs
-            ? ". If the provider has forgotten the client, sign in again with: \(try command(store, record, console))"
+            ? ". If the provider has forgotten the client, sign in again with: \(try line(store, record, console).shellLine)"
             : known.replacement(console)
         return error
     }
@@ -149,7 +149,7 @@ extension SessionOptions {
                 return " without a profile. To use the session of a profile, name it: \(choices)"
             }
         }
-        return ". Sign in with: \(try command(found, nil, console))"
+        return ". Sign in with: \(try line(found, nil, console).shellLine)"
     }
 
     private func profile(of found: (any TokenStore)?) throws -> Profile? {
@@ -161,16 +161,17 @@ extension SessionOptions {
     /// - Parameters:
     ///   - missing: Scopes to request in addition.
     ///   - name: The command; nil for the one of the first sign-in.
-    func command(
+    ///   - isComplete: Whether the line repeats the options that the profile remembers, so that more can be added.
+    func line(
         _ found: (any TokenStore)?, _ record: AuthStateRecord?, _ console: Console, requesting missing: [Scope] = [],
-        by name: String? = nil
-    ) throws -> String {
+        by name: String? = nil, isComplete: Bool = false
+    ) throws -> SignInLine {
         let profile = try profile(of: found)
         var words: [String]
         // With the profile's own options. It remembers the store too.
         let remembered = try? profile?.signIn
         if let remembered {
-            words = ["sign-in", name ?? remembered[0]]
+            words = [name ?? remembered[0]] + (isComplete ? remembered.dropFirst() : [])
             if let record, !missing.isEmpty {
                 words += ["--scope", record.scopeToRequestAgain.adding(missing).spaceDelimited ?? ""]
             }
@@ -178,14 +179,14 @@ extension SessionOptions {
             words = record.signInAgain(requesting: missing, by: name)
         } else {
             words = [
-                "sign-in", name ?? SignInLine.commands[0], "--issuer", issuer ?? "URL", "--client-id", clientID ?? "ID",
+                name ?? SignInLine.commands[0], "--issuer", issuer ?? "URL", "--client-id", clientID ?? "ID",
             ]
         }
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
         words += console.wordsOfNetwork
-        return words.shellLine
+        return SignInLine(words)
     }
 
     /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a

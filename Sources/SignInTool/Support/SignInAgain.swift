@@ -1,8 +1,8 @@
 internal import AppAuth
 
 extension AuthStateRecord {
-    /// The words of a command line that signs in as this session did, as far as the session knows: the path of a secret
-    /// is `FILE`, as in the help.
+    /// The words, after `sign-in`, of a command line that signs in as this session did, as far as the session knows: the
+    /// path of a secret is `FILE`, as in the help.
     ///
     /// - Parameters:
     ///   - missing: Scopes to request in addition.
@@ -10,7 +10,7 @@ extension AuthStateRecord {
     func signInAgain(requesting missing: [Scope], by name: String?) -> [String] {
         let provider = client.provider
         let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
-        var words = ["sign-in", name ?? (canUseDevice ? "device" : "login")]
+        var words = [name ?? (canUseDevice ? "device" : "login")]
         let registered = try? RegisteredClients.find(
             issuer: provider.issuer.string, clientID: client.id, for: resources)
         // The option --issuer would be the user's agreement to any page of that issuer. So the resource names it again.
@@ -27,7 +27,7 @@ extension AuthStateRecord {
         }
         words += resources.flatMap { ["--resource", $0] }
         if client.dpop != nil { words.append("--dpop") }
-        return registered == nil && words[1] == "login" ? words + redirectWords : words
+        return registered == nil && words[0] == "login" ? words + redirectWords : words
     }
 
     /// The options for a redirect URI that is not the default one. The kernel chooses ports from 32768: a lower one was an

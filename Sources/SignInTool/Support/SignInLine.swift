@@ -1,3 +1,5 @@
+internal import AppAuth
+
 /// The command line of a sign-in, which a profile remembers.
 struct SignInLine {
     /// The command and its options.
@@ -57,6 +59,22 @@ struct SignInLine {
         }
         if namesResource { remembered.removeAll { $0.name == Self.resource } }
         return SignInLine([command] + remembered.flatMap(\.words) + name + words.dropFirst())
+    }
+
+    /// The command line, to paste into a shell.
+    var shellLine: String { (["sign-in"] + words).shellLine }
+
+    /// Returns the line with the user's agreement to an issuer that a resource has named.
+    ///
+    /// If the line names the client too, the resource is not asked again, so the line says itself what the resource
+    /// requires.
+    ///
+    /// - Parameter scope: The scopes, if the line does not name them; nil for the default ones.
+    func agreeing(to issuer: String, scope: [Scope]?, dpop: Bool) -> SignInLine {
+        var words = words
+        if let scope, value(of: "--scope") == nil { words += ["--scope", scope.spaceDelimited ?? ""] }
+        if dpop, !options.contains(where: { $0.name == "--dpop" }) { words.append("--dpop") }
+        return SignInLine(words + ["--issuer", issuer])
     }
 
     /// What is the same in each sign-in with these options, wherever it runs.

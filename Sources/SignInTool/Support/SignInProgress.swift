@@ -8,16 +8,18 @@ extension SignIn {
     ///
     /// - Parameters:
     ///   - deadline: The time at which the command must end.
-    ///   - deviceCommand: The command line that signs in with a code instead; nil if that cannot replace this sign-in.
+    ///   - line: The command line that signs in.
+    ///   - deviceLine: The command line that signs in with a code instead; nil if that cannot replace this sign-in.
     func run(
-        store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant, deviceCommand: String?
+        store: any TokenStore, _ console: Console, until deadline: ContinuousClock.Instant, line: SignInLine,
+        deviceLine: SignInLine?
     ) async throws -> AuthState {
         let limit = ContinuousClock.now.duration(to: deadline)
         var signIn = self
         signIn.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signIn.timeout = limit
         let isPosted = (try? options.withTypedParameters())?.responseMode?.isPosted == true
-        let ways = WaysWithoutBrowser(console: console, canPaste: !isPosted, deviceCommand: deviceCommand)
+        let ways = WaysWithoutBrowser(console: console, canPaste: !isPosted, deviceCommand: deviceLine?.shellLine)
         let waiting = WaitingNote(within: limit)
         let countdown = Countdown(limit)
         defer {
@@ -30,26 +32,18 @@ extension SignIn {
             show(event, ways, waiting, console)
         }
         signIn.pasted = ways.lines
-        do { return try await signIn.runOrAsk(store: store, console) } catch is WaysWithoutBrowser.DeviceWanted {
+        do {
+            return try await console.asking(as: configuration, by: line) { [signIn] confirmed in
+                var signIn = signIn
+                signIn.options.confirmed = confirmed
+                return try await signIn.run(store: store)
+            }
+        } catch is WaysWithoutBrowser.DeviceWanted {
             console.waitForBrowser(false)
             countdown.stop()
             var device = DeviceSignIn(configuration)
             (device.confirm, device.resources) = (confirm, options.resources)
-            return try await device.run(store: store, console, until: deadline)
-        }
-    }
-
-    /// Signs in. If the user must agree to the page first, asks on a terminal (RFC 9700 §4.4).
-    private func runOrAsk(store: any TokenStore, _ console: Console) async throws -> AuthState {
-        do { return try await run(store: store) } catch var error as AuthError {
-            guard let question = error.confirmation else { throw error }
-            guard try await console.ask(question) else {
-                error.message += ". To agree without a question, sign in with --issuer \(question.issuer)"
-                throw error
-            }
-            var signIn = self
-            signIn.options.confirmed = question
-            return try await signIn.run(store: store)
+            return try await device.run(store: store, console, until: deadline, line: deviceLine ?? line)
         }
     }
 

@@ -27,7 +27,8 @@ struct SignInTarget {
         var (requiresDPoP, isAutomatic) = (dpop, false)
         if try former != nil || target.decide(provider, clientID: clientID, for: grant) {
             let found = try await ResourceSignIn(
-                former?.resource.map { [$0] } ?? target.resource, issuer: provider.issuer, scope: scope, console)
+                former?.resource.map { [$0] } ?? target.resource, issuer: provider.issuer, scope: scope, for: grant,
+                console)
             let chosen = try await found.client(
                 former == nil ? clientID : nil, document: target.document, redirect: redirect, for: grant,
                 replacing: former, console)

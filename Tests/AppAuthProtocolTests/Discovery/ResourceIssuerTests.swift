@@ -25,12 +25,14 @@ struct ResourceIssuerTests {
     }
 
     private static func request(
-        _ provider: ProviderMetadata, path: String = issuer.redirectPath(), _ confirmed: SignInConfirmation? = nil
+        _ provider: ProviderMetadata, path: String = issuer.redirectPath(), _ confirmed: SignInConfirmation? = nil,
+        of id: String = "c", _ edit: (inout AuthorizationRequest.Options) -> Void = { _ in }
     ) throws -> AuthorizationRequest {
         var options = AuthorizationRequest.Options()
         options.confirmed = confirmed
+        edit(&options)
         return try AuthorizationRequest(
-            client: Client(id: "c", provider: provider), redirectURI: "http://127.0.0.1:1\(path)", scope: [],
+            client: Client(id: id, provider: provider), redirectURI: "http://127.0.0.1:1\(path)", scope: [.openID],
             options: options)
     }
 
@@ -61,8 +63,122 @@ struct ResourceIssuerTests {
         }
         let error = refusal { try Self.request(provider, path: path ?? Self.issuer.redirectPath()) }
         #expect((error?.code == .confirmationRequired) == mustAgree)
-        let hosts = error?.confirmation.map { [$0.resource.host, $0.issuer.host, $0.page.string] }
-        #expect(hosts == (mustAgree ? ["r.example", "as.example", page] : nil))
+        let hosts = error?.confirmation.map { [$0.resource.host, $0.issuer.host] + $0.elsewhere.map(\.string) }
+        let elsewhere = try SecureURL(page).origin == Self.issuer.url.origin ? [] : [page]
+        #expect(hosts == (mustAgree ? ["r.example", "as.example"] + elsewhere : nil))
+    }
+
+    private static let honest = "https://honest.example/x"
+
+    /// The endpoints of the metadata that are another provider's.
+    @Test(arguments: ["authorization_endpoint", "pushed_authorization_request_endpoint", "token_endpoint"])
+    func `each endpoint of the sign-in counts`(endpoint: String) throws {
+        func code(_ edit: @escaping (inout JSON.Object) -> Void) throws -> AuthError.Code? {
+            let provider = try Self.provider { document in
+                document[endpoint] = .string(Self.honest)
+                edit(&document)
+            }
+            return refusal { try Self.request(provider) }?.code
+        }
+        #expect(try code { _ in } == .confirmationRequired)
+        #expect(try code { $0["authorization_response_iss_parameter_supported"] = true } == nil)
+        #expect(try code { $0[endpoint] = "https://as.example/x" } == nil)
+        #expect(
+            try code { document in
+                document[endpoint] = "https://as.example/x"
+                document["mtls_endpoint_aliases"] = [endpoint: .string(Self.honest)]
+            } == nil, "only for clients with a certificate")
+    }
+
+    @Test func `the endpoints of a client with a certificate count, in place of and beside the usual ones`() throws {
+        let own = "https://as.example/token"
+        for urls in [[own, Self.honest], [Self.honest, own]] {
+            let provider = try Self.provider { document in
+                document["token_endpoint"] = .string(urls[0])
+                document["mtls_endpoint_aliases"] = ["token_endpoint": .string(urls[1])]
+            }
+            let client = Client(id: "c", provider: provider, bindsTokensToCertificate: true)
+            let error = refusal {
+                try AuthorizationRequest(
+                    client: client, redirectURI: "http://127.0.0.1:1\(Self.issuer.redirectPath())")
+            }
+            #expect(error?.code == .confirmationRequired)
+        }
+    }
+
+    /// RFC 9700 §4.4.2.1: besides `iss`, a signed response (JARM) and an ID token with the code name the issuer. Both are
+    /// verified before the code is sent.
+    @Test(
+        arguments: [
+            (.jwt, .code, false), (.queryJWT, .code, false), (.formPostJWT, .code, false), (.formPost, .code, true),
+            (.query, .code, true), (.formPost, .codeIDToken, false),
+        ] as [(AuthorizationRequest.ResponseMode, AuthorizationRequest.ResponseType, Bool)])
+    func `a response that names its issuer needs no agreement`(
+        mode: AuthorizationRequest.ResponseMode, type: AuthorizationRequest.ResponseType, mustAgree: Bool
+    ) throws {
+        let provider = try Self.provider { $0["authorization_endpoint"] = .string(Self.honest) }
+        let error = refusal {
+            try Self.request(provider, path: "/callback", of: "https://app.example/c.json") { options in
+                (options.responseMode, options.responseType) = (mode, type)
+            }
+        }
+        #expect((error?.code == .confirmationRequired) == mustAgree && (error == nil) != mustAgree)
+    }
+
+    /// A document lists the redirect URIs of all issuers, so each of them is valid at every issuer. The issuer's
+    /// registration response can name such a client ID too.
+    @Test(arguments: [false, true])
+    func `a client ID that is a URL is also another provider's`(isRegistered: Bool) throws {
+        func client(_ id: String, _ edit: (inout JSON.Object) -> Void = { _ in }) throws -> Client {
+            var client = Client(id: id, provider: try Self.provider(edit))
+            if isRegistered { client.registration = try ClientRegistration(document: ["client_id": .string(id)]) }
+            return client
+        }
+        func code(_ client: Client) -> AuthError.Code? {
+            refusal {
+                try AuthorizationRequest(
+                    client: client, redirectURI: "http://127.0.0.1:1\(Self.issuer.redirectPath())")
+            }?.code
+        }
+        let document = "https://app.example/client.json"
+        #expect(try code(client(document)) == .confirmationRequired)
+        #expect(try code(client("HTTPS://app.example/client.json")) == .confirmationRequired)
+        #expect(try code(client(document) { $0["authorization_response_iss_parameter_supported"] = true }) == nil)
+        #expect(try code(client("app.example")) == nil)
+        var named = try client(document)
+        named.provider.resource = nil
+        #expect(code(named) == nil)
+    }
+
+    /// No response shows where a device code comes from, not even one of an issuer that promises `iss`.
+    @Test(arguments: ["device_authorization_endpoint", "token_endpoint"])
+    func `the endpoints of a device count`(endpoint: String) throws {
+        func code(namedBy resource: String? = "https://r.example/api", _ url: String) throws -> AuthError.Code? {
+            let provider = try Self.provider(namedBy: resource) { document in
+                document["device_authorization_endpoint"] = "https://as.example/device"
+                document["authorization_response_iss_parameter_supported"] = true
+                document["authorization_endpoint"] = .string(Self.honest)
+                document[endpoint] = .string(url)
+            }
+            return refusal { try DeviceAuthorizationRequest(client: Client(id: "c", provider: provider)) }?.code
+        }
+        #expect(try code(Self.honest) == .confirmationRequired)
+        #expect(try code("https://as.example/x") == nil, "the page of the browser does not matter")
+        #expect(try code(namedBy: nil, Self.honest) == nil)
+    }
+
+    @Test(arguments: ["backchannel_authentication_endpoint", "token_endpoint"])
+    func `the endpoints of an approval elsewhere count`(endpoint: String) throws {
+        func code(_ url: String) throws -> AuthError.Code? {
+            let provider = try Self.provider { document in
+                document["backchannel_authentication_endpoint"] = "https://as.example/bc"
+                document[endpoint] = .string(url)
+            }
+            let client = Client(id: "c", authentication: .clientSecretBasic(Secret("s")), provider: provider)
+            return refusal { try BackchannelAuthenticationRequest(client: client, hint: .login("jane")) }?.code
+        }
+        #expect(try code(Self.honest) == .confirmationRequired)
+        #expect(try code("https://as.example/x") == nil)
     }
 
     @Test func `an agreement is for these three hosts, and is remembered with the session`() throws {
@@ -71,7 +187,8 @@ struct ResourceIssuerTests {
         let question = try #require(refusal { try Self.request(foreign) }?.confirmation)
         let request = try Self.request(foreign, question)
         #expect(request.client.provider.resource == nil)
-        #expect(refusal { try Self.request(other, question) }?.confirmation?.page.host == "elsewhere.example")
+        #expect(
+            refusal { try Self.request(other, question) }?.confirmation?.elsewhere.map(\.host) == ["elsewhere.example"])
     }
 
     @Test func `the metadata notes the resource, unless the app chooses the issuer, and keeps the note in a session`()

@@ -1,5 +1,6 @@
 import AppAuthTestProvider
 import Foundation
+import HTTPTypes
 import JOSE
 import Testing
 
@@ -36,22 +37,32 @@ struct MixUpTests {
 
     private static func host(_ issuer: String) -> String { issuer.replacing("http://", with: "") }
 
-    /// How the owner's metadata lead to the honest provider's page.
+    /// How the owner's metadata lead to the honest provider.
     enum Way: String, CaseIterable, Sendable {
-        case plain, pushed, itsPolicy = "?p=policy"
+        case plain, pushed, itsPolicy = "?p=policy", itsToken, itsPushed
 
-        func fault(_ page: String) -> Fault {
-            .editDocument { document in
-                document["authorization_endpoint"] = .string(page + (self == .itsPolicy ? rawValue : ""))
-                if self == .pushed { document["require_pushed_authorization_requests"] = true }
+        func fault(_ honest: LocalProvider) -> Fault {
+            let (page, token, pushed) = (
+                honest.url(.authorization), honest.url(.token), honest.url(.pushedAuthorization)
+            )
+            return .editDocument { document in
+                switch self {
+                case .plain: document["authorization_endpoint"] = .string(page)
+                case .pushed:
+                    document["authorization_endpoint"] = .string(page)
+                    document["require_pushed_authorization_requests"] = true
+                case .itsPolicy: document["authorization_endpoint"] = .string(page + rawValue)
+                case .itsToken: document["token_endpoint"] = .string(token)
+                case .itsPushed: document["pushed_authorization_request_endpoint"] = .string(pushed)
+                }
             }
         }
     }
 
     @Test(arguments: Way.allCases, [[], ["--client-id", "honest-app"]])
-    func `off a terminal, no other provider's page opens`(way: Way, options: [String]) async throws {
+    func `off a terminal, no sign-in leads to another provider`(way: Way, options: [String]) async throws {
         try await run { fixture, url, honest in
-            fixture.provider.fault(way.fault(honest.url(.authorization)), at: .openIDConfiguration)
+            fixture.provider.fault(way.fault(honest), at: .openIDConfiguration)
             let outcome = try await fixture.start(["login", "--json", "--timeout", "30", "--resource", url] + options)
                 .outcome()
             let message = try outcome.failure(1, "confirmation_required")
@@ -64,11 +75,11 @@ struct MixUpTests {
     @Test(arguments: [true, false])
     func `on a terminal, the user agrees to the three hosts, or the sign-in ends`(agrees: Bool) async throws {
         try await run { fixture, url, honest in
-            fixture.provider.fault(Way.plain.fault(honest.url(.authorization)), at: .openIDConfiguration)
+            fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
             let terminal = try Pseudoterminal()
             let process = try fixture.start(
                 ["login", "--json", "--timeout", "30", "--no-browser", "--resource", url], input: terminal.input)
-            let question = try await process.line { $0.hasPrefix("  page: ") }
+            let question = try await process.line { $0.hasPrefix("  other servers: ") }
             #expect(question.contains(Self.host(honest.issuer)))
             try await terminal.wait(for: .bytes)
             terminal.type(agrees ? "yes\n" : "\n")
@@ -90,7 +101,7 @@ struct MixUpTests {
 
     @Test func `naming the issuer is the agreement`() async throws {
         try await run { fixture, url, honest in
-            fixture.provider.fault(Way.plain.fault(honest.url(.authorization)), at: .openIDConfiguration)
+            fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
             let process = try fixture.start(
                 ["login", "--json", "--timeout", "30", "--no-browser", "--resource", url, "--issuer", fixture.issuer])
             let redirects = try await Redirects(process)
@@ -106,7 +117,7 @@ struct MixUpTests {
         try await run {
             $0.sendsIssuerParameter = true
         } _: { fixture, url, honest in
-            fixture.provider.fault(Way.plain.fault(honest.url(.authorization)), at: .openIDConfiguration)
+            fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
             let process = try fixture.start(["login", "--json", "--timeout", "30", "--no-browser", "--resource", url])
             let redirects = try await Redirects(process)
             _ = try await redirects.status("code=of-the-honest-provider&state=\(redirects.state)")
@@ -165,6 +176,176 @@ struct MixUpTests {
             try await fixture.run("login", "--json", "--timeout", "30", "--resource", url).failure(
                 1, "invalid_metadata")
             #expect(fixture.browser.visits.isEmpty)
+        }
+    }
+
+    /// A client's document lists the redirect URIs of several issuers, so it separates none of them.
+    @Test(arguments: [false, true])
+    func `a published client needs an agreement, unless the response names its issuer`(isPromised: Bool) async throws {
+        try await run {
+            $0.sendsIssuerParameter = isPromised
+        } _: { fixture, url, _ in
+            fixture.provider.fault(
+                .editDocument { $0["client_id_metadata_document_supported"] = true }, at: .openIDConfiguration,
+                times: nil)
+            let line = [
+                "login", "--json", "--timeout", "30", "--resource", url, "--client-document",
+                "https://app.example/client.json",
+            ]
+            if !isPromised {
+                let message = try await fixture.start(line).outcome().failure(1, "confirmation_required")
+                #expect(message.contains(line.dropFirst().joined(separator: " ")), "\(message)")
+                #expect(fixture.browser.visits.isEmpty)
+            }
+            let agreement = isPromised ? [] : ["--issuer", fixture.issuer]
+            let process = try fixture.start(line + ["--no-browser"] + agreement)
+            let redirects = try await Redirects(process)
+            #expect(redirects.url.contains("client_id=https%3A%2F%2Fapp.example%2Fclient.json"))
+            let status = try await redirects.status("code=of-the-honest-provider&state=\(redirects.state)")
+            #expect(status < 400)
+            let failure = try await process.outcome().json()["error"]?["code"]
+            #expect((failure == "invalid_redirect") == isPromised)
+            #expect((fixture.provider.count(.token) == 0) == isPromised)
+        }
+    }
+
+    @Test(arguments: ["device_authorization_endpoint", "token_endpoint"], [true, false])
+    func `no code for a device leads to another provider`(endpoint: String, isPromised: Bool) async throws {
+        try await run {
+            $0.sendsIssuerParameter = isPromised
+        } _: { fixture, url, honest in
+            let other = honest.url(endpoint == "token_endpoint" ? .token : .deviceAuthorization)
+            fixture.provider.fault(
+                .editDocument { $0[endpoint] = .string(other) }, at: .openIDConfiguration, times: nil)
+            let line = ["device", "--json", "--timeout", "30", "--resource", url, "--client-id", "demo"]
+            let message = try await fixture.start(line).outcome().failure(1, "confirmation_required")
+            let hosts = [fixture.issuer, honest.issuer].map(Self.host)
+            #expect(hosts.allSatisfy(message.contains), "\(message)")
+            #expect(honest.log.isEmpty && fixture.provider.count(.deviceAuthorization) == 0)
+
+            let terminal = try Pseudoterminal()
+            let process = try fixture.start(line, input: terminal.input)
+            let servers = try await process.line { $0.hasPrefix("  other servers: ") }
+            #expect(servers.contains(hosts[1]), "\(servers)")
+            try await terminal.wait(for: .bytes)
+            terminal.type("yes\n")
+            if endpoint == "token_endpoint" {
+                _ = try await DeviceCode(process)
+                process.send(SIGINT)
+            }
+            // The honest provider does not know the resource.
+            let outcome = try await process.outcome()
+            #expect(outcome.status == (endpoint == "token_endpoint" ? 130 : 1), "\(outcome)")
+            #expect(honest.count(.deviceAuthorization) == (endpoint == "token_endpoint" ? 0 : 1))
+        }
+    }
+
+    @Test func `the code that the user requests instead of the browser needs an agreement of its own`() async throws {
+        try await run {
+            $0.sendsIssuerParameter = true
+        } _: { fixture, url, honest in
+            let other = honest.url(.deviceAuthorization)
+            fixture.provider.fault(
+                .editDocument { $0["device_authorization_endpoint"] = .string(other) }, at: .openIDConfiguration)
+            let terminal = try Pseudoterminal()
+            let process = try fixture.start(
+                ["login", "--json", "--timeout", "60", "--no-browser", "--resource", url], input: terminal.input)
+            _ = try await process.line { $0.hasPrefix("Or press d") }
+            try await terminal.wait(for: .bytes)
+            terminal.type("d\n")
+            let servers = try await process.line { $0.hasPrefix("  other servers: ") }
+            #expect(servers.contains(Self.host(honest.issuer)), "\(servers)")
+            try await terminal.wait(for: .bytes)
+            terminal.type("\n")
+            let message = try await process.outcome().failure(1, "confirmation_required")
+            #expect(try line(in: message).hasPrefix("sign-in device "), "\(message)")
+            #expect(honest.log.isEmpty)
+        }
+    }
+
+    @Test func `a step-up in the browser needs an agreement that a session of a device did not need`() async throws {
+        try await run { fixture, url, _ in
+            let login = ["--json", "--resource", url, "--client-id", "demo", "--scope", "profile offline_access"]
+            let device = try fixture.start(["device"] + login)
+            try await DeviceCode(device).decide("allow")
+            _ = try await device.outcome().result()
+            fixture.provider.fault(
+                .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
+            let message = try await fixture.run("request", "GET", url, "--step-up", "--json")
+                .failure(1, "confirmation_required")
+            #expect(fixture.browser.visits.isEmpty)
+            let again = try fixture.start(["sh", "-c", "exec " + line(in: message) + " --json"], [])
+            try await DeviceCode(again).decide("allow")
+            #expect(try await again.outcome().result()["scope"]?.string?.contains("api") == true)
+        }
+    }
+
+    /// Returns the last command line of a message.
+    private func line(in message: String) throws -> String {
+        try #require(message.ranges(of: "sign-in ").last.map { String(message[$0.lowerBound...]) }, "\(message)")
+    }
+
+    @Test func `the line that is the agreement signs in for the same, also at a server without OpenID Connect`()
+        async throws
+    {
+        try await run { fixture, url, _ in
+            fixture.provider.fault(
+                .editDocument { document in
+                    document["jwks_uri"] = nil
+                    document["scopes_supported"] = ["api", "offline_access"]
+                }, at: .openIDConfiguration, times: nil)
+            let store = "file:\(fixture.home)/a session"
+            let message = try await fixture.run(
+                "login", "--json", "--resource", url, "--client-id", "demo", "--store", store
+            ).failure(1, "confirmation_required")
+            #expect(!message.contains("whose"), "no page is elsewhere: \(message)")
+            let session = try await fixture.start(["sh", "-c", try line(in: message)], []).outcome().result()
+            #expect(session["scope"] == "offline_access api" && session["issuer"]?.string == fixture.issuer)
+            let requested = try #require(fixture.provider.log(.authorization).last?.query)
+            #expect(requested.values("resource") == [url])
+            #expect(FileManager.default.fileExists(atPath: fixture.home + "/a session"))
+        }
+    }
+
+    @Test func `the line that is the agreement has the options that the profile remembers`() async throws {
+        try await run {
+            $0.sendsIssuerParameter = true
+        } _: { fixture, url, _ in
+            let line = ["login", "--json", "--resource", url, "--client-id", "demo", "--profile", "notes"]
+            _ = try await fixture.start(line).outcome().result()
+            fixture.provider.fault(
+                .editDocument { $0["authorization_response_iss_parameter_supported"] = nil }, at: .openIDConfiguration,
+                times: nil)
+            let message = try await fixture.run("login", "--json", with: ["SIGN_IN_PROFILE": "notes"])
+                .failure(1, "confirmation_required")
+            let session = try await fixture.start(["sh", "-c", try self.line(in: message)], []).outcome().result()
+            #expect(session["scope"] == "offline_access api" && session["client_id"] == "demo")
+            // Now the profile remembers the agreement too.
+            _ = try await fixture.run("login", "--json", "--profile", "notes").result()
+        }
+    }
+
+    @Test func `a resource with several servers names for each what the user agrees to, and the line`() async throws {
+        try await run { fixture, url, honest in
+            let issuers = JSON.array([.string(honest.issuer), .string(fixture.issuer)])
+            fixture.provider.fault(
+                .editDocument { $0["authorization_servers"] = issuers }, at: .resourceMetadata, times: nil)
+            fixture.provider.fault(
+                .editDocument { document in
+                    document["authorization_endpoint"] = .string(honest.url(.authorization))
+                    document["jwks_uri"] = nil
+                }, at: .openIDConfiguration, times: nil)
+            let message = try await fixture.run(
+                "login", "--json", "--no-browser", "--resource", url, "--redirect-path", "/a'b", "--client-id", "demo"
+            ).wrongUsage()
+            let hosts = [fixture.issuer, honest.issuer].map(Self.host)
+            #expect(message.contains("\(hosts[0]), which uses \(hosts[1]):"), "\(message)")
+            #expect(!message.contains("\(hosts[1]), which uses"))
+            let process = try fixture.start(["sh", "-c", "exec " + line(in: message)], [])
+            let url = try await Redirects(process).url
+            #expect(url.hasPrefix(honest.url(.authorization)) && url.contains("scope=api"))
+            process.send(SIGINT)
+            _ = try await process.outcome()
         }
     }
 

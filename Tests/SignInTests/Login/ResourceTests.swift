@@ -98,7 +98,8 @@ struct ResourceTests {
         description.authorizationServers = ["https://a.example", "https://b.example"]
         try await run(description) { fixture, url in
             let several = try await fixture.run("login", "--json", "--resource", url).wrongUsage()
-            #expect(several.contains("--issuer https://a.example, or --issuer https://b.example"))
+            let line = "sign-in login --json --resource \(url) --scope api --issuer https://"
+            #expect(several.contains("a.example: \(line)a.example, or b.example: \(line)b.example"), "\(several)")
             for command in ["login", "device"] {
                 let other = try await fixture.run(
                     command, "--json", "--resource", url, "--issuer", fixture.issuer)
