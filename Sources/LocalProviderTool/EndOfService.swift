@@ -1,23 +1,22 @@
 internal import Dispatch
-#if canImport(Glibc)
-    internal import Glibc
-#endif
+internal import Glibc
 
 /// The end of the program: SIGTERM or SIGINT, and on request the end of standard input.
 struct EndOfService {
     private let events: AsyncStream<Void>
     private let sources: [any DispatchSourceSignal]
 
-    init(withStandardInput: Bool) {
+    /// Returns when the signals are taken: each ends the program at once before that, and none is lost.
+    init(withStandardInput: Bool) async {
         let (events, continuation) = AsyncStream.makeStream(of: Void.self)
         self.events = events
-        sources = [SIGTERM, SIGINT].map { number in
-            // The default action would end the process before the source sees the signal.
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+        sources = [SIGTERM, SIGINT].map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
+        for source in sources {
             source.setEventHandler { continuation.yield() }
-            source.resume()
-            return source
+            await withCheckedContinuation { registered in
+                source.setRegistrationHandler { registered.resume() }
+                source.resume()
+            }
         }
         guard withStandardInput else { return }
         // On a thread of its own, since a read from a terminal or a pipe may block forever.

@@ -125,7 +125,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
     func run() async throws {
         // Before the first line is printed: its reader may send a signal at once.
-        let end = EndOfService(withStandardInput: exitWithStdin)
+        let end = await EndOfService(withStandardInput: exitWithStdin)
         if let vendor {
             let double = try await vendor.start(
                 doubleOptions, accessTokenLifetime: accessTokenLifetime,

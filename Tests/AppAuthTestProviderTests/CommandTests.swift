@@ -63,6 +63,15 @@ import Testing
         #expect(child.rest(child.errors) == line)
     }
 
+    @Test func `a signal right after the first line ends it cleanly`() throws {
+        for _ in 0..<20 {
+            let child = try Child(["--double", "moltin"])
+            _ = child.firstLine()
+            kill(child.process.processIdentifier, SIGTERM)
+            #expect(child.end() == 0)
+        }
+    }
+
     @Test func `it ends with its standard input, if asked`() async throws {
         let child = try Child(["--exit-with-stdin"])
         let issuer = child.firstLine().dropLast()
