@@ -24,8 +24,7 @@ final class Program: Sendable {
 
     /// Starts a program by its path.
     init(_ path: String, _ arguments: [String], environment: [String: String]? = nil) throws {
-        // One at a time, so that no other child inherits these ends.
-        let (id, input, output) = try Self.spawning.withLock { _ in try Self.spawn(path, arguments, environment) }
+        let (id, input, output) = try Self.spawn(path, arguments, environment)
         (self.id, self.input) = (id, input)
         let (state, ended) = (state, ended)
         Thread.detachNewThread {
@@ -49,8 +48,6 @@ final class Program: Sendable {
         }
     }
 
-    private static let spawning = LockedValue(())
-
     private static func spawn(
         _ path: String, _ arguments: [String], _ environment: [String: String]?
     ) throws -> (id: pid_t, input: Int32, output: Int32) {
@@ -61,6 +58,7 @@ final class Program: Sendable {
         for (end, number) in [(input.read, 0), (output.write, 1), (output.write, 2)] {
             posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
         }
+        closeInherited(in: &actions)
         let words = ([path] + arguments).map { strdup($0) } + [nil]
         let variables = (environment ?? ProcessInfo.processInfo.environment).map { strdup("\($0)=\($1)") } + [nil]
         defer { for copy in words + variables { free(copy) } }

@@ -120,7 +120,7 @@ func withDesk(
 
 /// The limit on simultaneous fixtures, so that the processes of a hundred tests do not starve each other.
 private final class Seats: Sendable {
-    static let shared = Seats(count: 4)
+    static let shared = Seats(count: 4 * ProcessInfo.processInfo.activeProcessorCount)
     private let free: Watched<Int>
 
     init(count: Int) { free = Watched(count) }

@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// A launcher of processes that inherit only the given descriptors.
 enum Spawn {
@@ -28,7 +29,7 @@ enum Spawn {
         }
         posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO)
-        try closeOthers(&files)
+        closeInherited(in: &files)
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -47,12 +48,5 @@ enum Spawn {
         let error = posix_spawnp(&id, arguments[0], &files, &attributes, words, variables)
         guard error == 0 else { throw POSIXError(.init(rawValue: error) ?? .EIO) }
         return id
-    }
-
-    /// Closes all other descriptors, with a GNU extension that Swift does not import.
-    private static func closeOthers(_ files: inout posix_spawn_file_actions_t) throws {
-        typealias Function = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, CInt) -> CInt
-        guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else { throw POSIXError(.ENOSYS) }
-        _ = unsafeBitCast(symbol, to: Function.self)(&files, STDERR_FILENO + 1)
     }
 }
