@@ -1,5 +1,6 @@
 extension Client {
-    /// Returns the client for a sign-in at these endpoints. An issuer that the user agrees to counts as named by the user.
+    /// Returns the client for a sign-in at these endpoints, with a note of the user's agreement: it holds for what the
+    /// user has seen, and not for other endpoints that the issuer names later.
     ///
     /// RFC 9700 §4.4: a code or token of another server may go only to that server. Unless the response shows its issuer,
     /// an issuer that a resource has named may use only endpoints of its own origin. Its page can also redirect the
@@ -15,21 +16,35 @@ extension Client {
     func confirmed(
         _ agreed: SignInConfirmation?, for endpoints: [ProviderMetadata.Endpoint], redirectURI: String? = nil
     ) throws -> Client {
-        guard let resource = provider.resource else { return self }
         // An alias takes the place of some endpoints only, so the usual one counts too.
         let all = endpoints.flatMap { [provider[$0], self[$0]] }.compactMap(\.self)
-        let needed = SignInConfirmation(resource: resource, issuer: provider.issuer.url, endpoints: all)
         let isShared = redirectURI.map { !provider.issuer.owns(redirectURI: $0) || id.contains("://") } ?? false
+        var client = self
+        client.provider = try provider.confirmed(agreed, for: all, isShared: isShared)
+        return client
+    }
+}
+
+extension ProviderMetadata {
+    /// Returns the metadata with a note of the user's agreement, if that is required for these endpoints.
+    ///
+    /// - Parameter isShared: Whether another provider may know the client with the same redirect URI.
+    /// - Throws: As ``Client/confirmed(_:for:redirectURI:)``.
+    func confirmed(
+        _ agreed: SignInConfirmation?, for endpoints: [SecureURL], isShared: Bool = false
+    ) throws -> ProviderMetadata {
+        guard let resource else { return self }
+        let needed = SignInConfirmation(resource: resource, issuer: issuer.url, endpoints: endpoints)
         guard isShared || !needed.elsewhere.isEmpty else { return self }
-        guard agreed == needed else {
+        guard agreed == needed || agreement == needed else {
             var error = AuthError(
                 .confirmationRequired, .authorization, "\(needed.summary). The user must agree first", outcome: .notSent
             )
             error.confirmation = needed
             throw error
         }
-        var client = self
-        client.provider.resource = nil
-        return client
+        var provider = self
+        provider.agreement = needed
+        return provider
     }
 }

@@ -17,6 +17,7 @@ extension Client {
         ]
         if provider.isDiscovered { json["isDiscovered"] = true }
         json["namedBy"] = provider.resource.map { .string($0.string) }
+        json["agreedTo"] = (provider.agreement?.elsewhere).map { .array($0.map { .string($0.string) }) }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
         if idTokenRules != IDTokenRules() { json["idTokenRules"] = idTokenRules.stored }
@@ -28,6 +29,13 @@ extension Client {
         var provider = try ProviderMetadata(document: json.value("provider"))
         provider.isDiscovered = try json.optional("isDiscovered") { try $0.bool($1) } ?? false
         provider.resource = try json.optional("namedBy") { try SecureURL($0.string($1)) }
+        provider.agreement = try provider.resource.flatMap { resource in
+            try json.optional("agreedTo") { json, name in
+                try SignInConfirmation(
+                    resource: resource, issuer: provider.issuer.url,
+                    endpoints: json.strings(name).map { try SecureURL($0) })
+            }
+        }
         self.init(
             id: try json.string("id"),
             authentication: try ClientAuthentication(

@@ -16,6 +16,8 @@ public struct ProviderMetadata: Sendable, Hashable {
     /// The resource that named the issuer; nil if the app or the user did. See
     /// ``Discovery/metadata(for:choosing:)``.
     public package(set) var resource: SecureURL?
+    /// What the user has agreed to, because a resource named the issuer.
+    package var agreement: SignInConfirmation?
     /// Whether the document comes from the issuer itself, and not from an app.
     package var isDiscovered = false
 

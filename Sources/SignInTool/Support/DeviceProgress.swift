@@ -34,7 +34,9 @@ extension DeviceSignIn {
             case .polling(.waiting), .signedIn: break
             }
         }
-        return try await console.asking(as: configuration, by: line) { [signIn] confirmed in
+        return try await console.asking(
+            by: line, scope: configuration.scope, dpop: configuration.dpop != nil
+        ) { [signIn] confirmed in
             var signIn = signIn
             signIn.confirmed = confirmed
             return try await signIn.run(store: store)

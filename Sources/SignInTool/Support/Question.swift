@@ -14,25 +14,26 @@ extension Console {
         return false
     }
 
-    /// Signs in. If the user must agree to the issuer first, asks on a terminal (RFC 9700 §4.4).
+    /// Signs in, or registers a client for it. If the user must agree to the issuer first, asks on a terminal (RFC 9700
+    /// §4.4).
     ///
     /// - Parameters:
-    ///   - configuration: What the sign-in requests.
     ///   - line: The command line of the sign-in.
-    ///   - signIn: Signs in with the user's agreement.
-    func asking(
-        as configuration: ClientConfiguration, by line: SignInLine,
-        _ signIn: (_ confirmed: SignInConfirmation?) async throws -> AuthState
-    ) async throws -> AuthState {
-        do { return try await signIn(nil) } catch var error as AuthError {
+    ///   - scope: The scopes of the sign-in, if the line does not name them; nil for the default ones.
+    ///   - dpop: Whether the sign-in is with DPoP.
+    ///   - work: What needs the user's agreement.
+    func asking<Value>(
+        by line: SignInLine, scope: [Scope]?, dpop: Bool,
+        _ work: (_ confirmed: SignInConfirmation?) async throws -> Value
+    ) async throws -> Value {
+        do { return try await work(nil) } catch var error as AuthError {
             guard let question = error.confirmation else { throw error }
             guard try await ask(question) else {
-                let line = line.agreeing(
-                    to: question.issuer.string, scope: configuration.scope, dpop: configuration.dpop != nil)
+                let line = line.agreeing(to: question.issuer.string, scope: scope, dpop: dpop)
                 error.message += ". To agree without a question, sign in with: \(line.shellLine)"
                 throw error
             }
-            return try await signIn(question)
+            return try await work(question)
         }
     }
 

@@ -123,13 +123,17 @@ struct ResourceSignIn {
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
         let scopes = scope.adding(listed)
         metadata.scope = scopes.isEmpty ? nil : scopes
-        let registration = try await ClientRegistrationRequest(provider: provider, metadata: metadata)
-            .send(in: console.environment)
+        let request = try await console.asking(by: console.line, scope: scope, dpop: resource.requiresDPoP) {
+            try ClientRegistrationRequest(provider: provider, metadata: metadata, confirmed: $0)
+        }
+        let registration = try await request.send(in: console.environment)
         for uri in uris { try registration.check(redirectURI: uri) }
         let client = try registration.client(at: provider)
         let path = try await RegisteredClients.keep(
             registration, at: provider, keyNamed: nil, redirectURI: uris.first, for: resource.url.string, console)
-        console.say("Registered there as \(registration.clientID).")
+        let isThere = request.endpoint.origin == provider.issuer.url.origin
+        console.say(
+            "Registered \(isThere ? "there" : "at \(request.endpoint.shownHost)") as \(registration.clientID).")
         return RegisteredClient(
             client: client, redirectURI: uris.first, resource: resource.url.string, path: path ?? "")
     }

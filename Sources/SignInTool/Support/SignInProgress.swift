@@ -33,7 +33,9 @@ extension SignIn {
         }
         signIn.pasted = ways.lines
         do {
-            return try await console.asking(as: configuration, by: line) { [signIn] confirmed in
+            return try await console.asking(
+                by: line, scope: configuration.scope, dpop: configuration.dpop != nil
+            ) { [signIn] confirmed in
                 var signIn = signIn
                 signIn.options.confirmed = confirmed
                 return try await signIn.run(store: store)

@@ -186,9 +186,32 @@ struct ResourceIssuerTests {
         let other = try Self.provider { $0["authorization_endpoint"] = "https://elsewhere.example/a" }
         let question = try #require(refusal { try Self.request(foreign) }?.confirmation)
         let request = try Self.request(foreign, question)
-        #expect(request.client.provider.resource == nil)
         #expect(
             refusal { try Self.request(other, question) }?.confirmation?.elsewhere.map(\.host) == ["elsewhere.example"])
+        let record = try AuthStateRecord(client: request.client, accessToken: nil, refreshToken: nil)
+        var agreed = try AuthStateRecord(decoding: record.encoded(), from: "test").client.provider
+        #expect(agreed == request.client.provider && agreed.resource == foreign.resource)
+        #expect(throws: Never.self) { try Self.request(agreed) }
+        agreed = other
+        agreed.agreement = request.client.provider.agreement
+        #expect(refusal { try Self.request(agreed) }?.code == .confirmationRequired)
+    }
+
+    /// A hostile issuer would have its redirect URI registered at the honest provider, by the user's own machine.
+    @Test func `the endpoint that registers the client counts`() throws {
+        func register(
+            _ url: String, namedBy resource: String? = "https://r.example/api", _ confirmed: SignInConfirmation? = nil
+        ) throws {
+            let provider = try Self.provider(namedBy: resource) { $0["registration_endpoint"] = .string(url) }
+            _ = try ClientRegistrationRequest(provider: provider, metadata: ClientMetadata(), confirmed: confirmed)
+        }
+        let error = refusal { try register(Self.honest) }
+        #expect(error?.code == .confirmationRequired)
+        #expect(throws: Never.self) {
+            try register(Self.honest, error?.confirmation)
+            try register(Self.honest, namedBy: nil)
+            try register("https://as.example/register")
+        }
     }
 
     @Test func `the metadata notes the resource, unless the app chooses the issuer, and keeps the note in a session`()

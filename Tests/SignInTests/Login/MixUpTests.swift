@@ -165,6 +165,49 @@ struct MixUpTests {
         }
     }
 
+    /// The line that signs in again asks once more: the issuer may lead somewhere else by then.
+    @Test func `an agreement holds for what the user has seen, and not for the line that signs in again`() async throws
+    {
+        try await run { fixture, url, honest in
+            let terminal = try Pseudoterminal()
+            let process = try fixture.start(
+                ["login", "--json", "--timeout", "60", "--resource", url, "--client-id", "demo"], input: terminal.input)
+            _ = try await process.line { $0.contains("Sign in?") }
+            try await terminal.wait(for: .bytes)
+            terminal.type("yes\n")
+            _ = try await process.outcome().result()
+            fixture.provider.fault(.oauthError("interaction_required"), at: .token)
+            let message = try await fixture.run("token", "--json", "--force-refresh").errors
+            #expect(message.contains("--resource \(url)") && !message.contains("--issuer"), "\(message)")
+            fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
+            let line = try #require(message.split(separator: "\n").first?.components(separatedBy: "with: ").last)
+            let again = try await fixture.start(["sh", "-c", line + " --json"], []).outcome()
+            try again.failure(1, "confirmation_required")
+            #expect(honest.log.isEmpty)
+        }
+    }
+
+    @Test func `no client is registered at another provider without an agreement`() async throws {
+        try await run { fixture, url, honest in
+            let elsewhere = JSON.string(honest.url(.clientRegistration))
+            fixture.provider.fault(
+                .editDocument { $0["registration_endpoint"] = elsewhere }, at: .openIDConfiguration, times: nil)
+            let login = ["login", "--json", "--timeout", "30", "--no-browser", "--resource", url]
+            let message = try await fixture.start(login).outcome().failure(1, "confirmation_required")
+            #expect(message.contains(Self.host(honest.issuer)) && message.contains("--issuer"), "\(message)")
+            #expect(honest.log.isEmpty)
+            let terminal = try Pseudoterminal()
+            let process = try fixture.start(login, input: terminal.input)
+            _ = try await process.line { $0.contains("Sign in?") }
+            try await terminal.wait(for: .bytes)
+            terminal.type("yes\n")
+            let note = try await process.line { $0.hasPrefix("Registered") }
+            #expect(note.hasPrefix("Registered at \(Self.host(honest.issuer)) as "))
+            process.send(SIGINT)
+            _ = try await process.outcome()
+        }
+    }
+
     @Test(arguments: [
         "prompt=none", "%70rompt=none", "a=b&max_age=0", "redirect_uri=http://127.0.0.1/", "request_uri=urn:a",
     ])

@@ -22,14 +22,18 @@ public struct ClientRegistrationRequest: Sendable {
     ///   - metadata: The client's description of itself.
     ///   - softwareStatement: A signed JWT about the software by an issuer that the provider trusts (RFC 7591 §2.3).
     ///   - initialAccessToken: The token that allows the registration, if the provider requires one (RFC 7591 §3).
+    ///   - confirmed: The user's agreement to what ``AuthError/confirmation`` asks.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider has no registration endpoint,
+    ///   ``AuthError/Code/confirmationRequired`` if a resource named the issuer and its endpoint is on another origin,
     ///   ``AuthError/Code/invalidConfiguration`` if the metadata contains a client ID, a secret or another credential,
     ///   keys both by value and by reference, or a software statement, which has its own parameter.
     public init(
         provider: ProviderMetadata, metadata: ClientMetadata, softwareStatement: Secret? = nil,
-        initialAccessToken: Secret? = nil
+        initialAccessToken: Secret? = nil, confirmed: SignInConfirmation? = nil
     ) throws {
         endpoint = try provider.require(.registration)
+        // RFC 9700 §4.4: the redirect URI of a hostile issuer would be registered at an honest provider.
+        _ = try provider.confirmed(confirmed, for: [endpoint])
         if let name = metadata.members.names.first(where: ClientMetadata.credentials.contains) {
             throw Self.refusal("the provider assigns '\(name)'. Remove it from the metadata")
         }
