@@ -1,5 +1,6 @@
 import AppAuthConcurrency
 import Foundation
+import TestFixtures
 
 /// A PostgreSQL server, on loopback or on a machine of a ``Network``. It runs as an unprivileged user, since it refuses to
 /// run as root.
@@ -86,7 +87,7 @@ final class Cluster: Sendable {
 
     private init(on machine: Machine?) throws {
         self.machine = machine
-        port = try Self.freePort()
+        port = freePort()
         folder = NSTemporaryDirectory() + "appauth-postgresql-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         if let machine { try giveToServer(machine.disk) }
@@ -168,21 +169,5 @@ final class Cluster: Sendable {
         let root = "/usr/lib/postgresql"
         let versions = ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).compactMap { Int($0) }
         return "\(root)/\(versions.max() ?? 0)/bin/\(name)"
-    }
-
-    private static func freePort() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        return withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                _ = bind(descriptor, address, size)
-                _ = getsockname(descriptor, address, &size)
-            }
-            return Int(UInt16(bigEndian: pointer.pointee.sin_port))
-        }
     }
 }

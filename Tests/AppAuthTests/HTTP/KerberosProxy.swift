@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// A Kerberos realm, and a Squid that requires its tickets, both on loopback and as an unprivileged user. They end when
 /// this object is released, or with this process.
@@ -25,7 +26,7 @@ final class KerberosProxy: Sendable {
     private init() throws {
         folder = FileManager.default.temporaryDirectory.path + "/kerberos-" + UUID().uuidString.prefix(8)
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let (kdc, proxy) = (try RawServer.freePort(), try RawServer.freePort())
+        let (kdc, proxy) = (freePort(), freePort())
         url = "http://localhost:\(proxy)"
         // Squid does not run as root.
         let asUser = geteuid() == 0 ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] : []
@@ -73,7 +74,7 @@ final class KerberosProxy: Sendable {
         try String(contentsOfFile: folder + "/access.log", encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    private static func files(_ folder: String, _ kdc: UInt16, _ proxy: UInt16) -> [String: String] {
+    private static func files(_ folder: String, _ kdc: Int, _ proxy: Int) -> [String: String] {
         [
             "krb5.conf": """
             [libdefaults]

@@ -62,13 +62,6 @@ final class RawServer: Sendable {
     /// A port of 127.0.0.1 without a server, which nobody else gets while this process runs.
     static func closedPort() throws -> UInt16 { try bind("127.0.0.1").1 }
 
-    /// A port of 127.0.0.1 that is free now.
-    static func freePort() throws -> UInt16 {
-        let (descriptor, port) = try bind("127.0.0.1")
-        Glibc.close(descriptor)
-        return port
-    }
-
     private static func listen(_ host: String) throws -> (CInt, UInt16) {
         let (descriptor, port) = try bind(host)
         guard Glibc.listen(descriptor, 512) == 0 else {

@@ -1,6 +1,6 @@
-import AppAuth
 import AppAuthTestProvider
 import Foundation
+import TestFixtures
 import Testing
 
 /// Dovecot on loopback, as an unprivileged user: a mailbox to fetch over IMAP, and a server that takes mail to send.
@@ -32,9 +32,7 @@ final class MailServer: Sendable {
     static func start(for fixture: CommandFixture) async throws -> MailServer {
         let folder = FileManager.default.temporaryDirectory.path + "/mail-" + UUID().uuidString.prefix(8)
         try Maildir(path: folder + "/inbox").create()
-        let listeners = try (0..<3).map { _ in try LoopbackRedirectListener() }
-        let ports = listeners.map { $0.redirectURI.firstMatch(of: /:(\d+)/).map { String($0.1) } ?? "" }
-        for listener in listeners { listener.close() }
+        let ports = (0..<3).map { _ in String(freePort()) }
         try await run([
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", folder + "/key.pem",
