@@ -12,7 +12,7 @@ public import HTTPTypes
 /// try await authenticator.requestAccessToken(username: name, password: password)
 /// let request = try await authenticator.authenticateRequest(URLRequest(url: url))
 /// ```
-/// Between two calls, none of its secrets is in memory: each call reads the store, as ``StoredSession`` does. Calls that
+/// Between two calls, no token is in memory: each call reads the store, as ``StoredSession`` does. Calls that
 /// need a refresh at the same time share one. A failed refresh leaves the tokens as they are, unless the server has
 /// rejected the refresh token for good.
 ///
