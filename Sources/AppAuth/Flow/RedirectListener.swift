@@ -49,9 +49,18 @@ enum RedirectListener: Sendable {
         }
     }
 
-    func oneTimeURL(redirectingTo target: String) -> String {
+    /// Returns a one-time URL for an address that is found when the URL is opened. If that throws, so does the wait for the
+    /// redirect.
+    func oneTimeURL(target: @escaping OneTimeTarget) -> String {
         switch self {
-        case .loopback(let listener), .privateUse(_, let listener): listener.oneTimeURL(redirectingTo: target)
+        case .loopback(let listener): listener.oneTimeURL(target: target)
+        case .privateUse(let listener, let opener):
+            opener.oneTimeURL { () throws(AuthError) in
+                do throws(AuthError) { return try target() } catch {
+                    listener.fail(error)
+                    throw error
+                }
+            }
         }
     }
 

@@ -149,10 +149,11 @@ public struct SignIn: SignInFlow {
         let request = try await AuthorizationRequest(
             client: client, redirectURI: listener.redirectURI, scope: scope, options: options
         ).prepared(in: configuration.environment)
-        try configuration.environment.checkServer(ofPage: client.provider.require(.authorization), .authorization)
+        let page = try client.provider.require(.authorization)
+        try configuration.environment.checkServer(ofPage: page, .authorization)
         observe(.requesting(request))
         observe(.authorization(url: request.url))
-        try await openBrowser(for: request, by: listener)
+        try await openBrowser(for: request, at: page, by: listener)
         let response = try await withTimeout(timeout, .redirect, "the browser did not come back") { [self] in
             try await FirstResponse(to: request) { [observe] in observe(.wrongPaste($0)) }
                 .wait(pasted: pasted?()) { match in
@@ -184,12 +185,18 @@ public struct SignIn: SignInFlow {
 
     /// Opens a one-time URL of this process. The authorization URL is chosen by the provider and must not reach a
     /// shell, and its state must not appear in an argument list (RFC 6749 §10.12).
-    private func openBrowser(for request: AuthorizationRequest, by listener: RedirectListener) async throws {
+    private func openBrowser(
+        for request: AuthorizationRequest, at page: SecureURL, by listener: RedirectListener
+    ) async throws {
         if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let canUseDevice = request.client.provider[.deviceAuthorization] != nil
         guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
         do {
-            let url = listener.oneTimeURL(redirectingTo: request.url)
+            // A browser can take seconds to start.
+            let url = listener.oneTimeURL { [configuration] () throws(AuthError) in
+                try configuration.environment.checkServer(ofPage: page, .authorization)
+                return request.url
+            }
             for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
         } catch let error as AuthError {
             observe(.withoutBrowser(error, canUseDevice: canUseDevice))

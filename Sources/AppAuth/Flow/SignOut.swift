@@ -132,8 +132,7 @@ public struct SignOut: Sendable {
                         .sessionReplaced, .logout,
                         "another sign-in has replaced the session, so the browser stays signed in", outcome: .notSent)
                 }
-                try state.environment.checkServer(ofPage: record.client.provider.require(.endSession), .logout)
-                try await endSession(record, before: deadline)
+                try await endSession(record, in: state.environment, before: deadline)
                 report.sessionEnded = true
             } catch let error as AuthError {
                 report.endSessionError = error
@@ -146,7 +145,11 @@ public struct SignOut: Sendable {
         return report
     }
 
-    private func endSession(_ record: AuthStateRecord, before deadline: ContinuousClock.Instant) async throws {
+    private func endSession(
+        _ record: AuthStateRecord, in environment: Environment, before deadline: ContinuousClock.Instant
+    ) async throws {
+        let page = try record.client.provider.require(.endSession)
+        try environment.checkServer(ofPage: page, .logout)
         let limit = ContinuousClock.now.duration(to: deadline)
         guard limit > .zero else {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
@@ -157,7 +160,11 @@ public struct SignOut: Sendable {
         if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let request = try EndSessionRequest(
             record: record, postLogoutRedirectURI: obstacle == nil ? listener.redirectURI : nil)
-        let hasBrowser = try await open(request, by: listener)
+        let hasBrowser = try await open(request, by: listener) { () throws(AuthError) in
+            // A browser can take seconds to start. As long as no server listens, every user can become it.
+            let isKnown = try environment.checkServer(ofPage: page, .logout)
+            return isKnown ? request.url.reveal() : request.urlWithoutHint
+        }
         if let obstacle {
             if hasBrowser { try await Self.sendOn(from: listener, within: limit) }
             throw obstacle
@@ -172,12 +179,14 @@ public struct SignOut: Sendable {
     /// Sends the browser to the provider.
     ///
     /// - Returns: Whether a browser was started.
-    private func open(_ request: EndSessionRequest, by listener: RedirectListener) async throws -> Bool {
+    private func open(
+        _ request: EndSessionRequest, by listener: RedirectListener, target: @escaping OneTimeTarget
+    ) async throws -> Bool {
         if let browser {
             observe(.openingBrowser)
             // The real URL contains the ID token, and every user of this machine can read the arguments of a process.
             do {
-                let url = listener.oneTimeURL(redirectingTo: request.url.reveal())
+                let url = listener.oneTimeURL(target: target)
                 for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
                 return true
             } catch is AuthError {}

@@ -102,7 +102,8 @@ final class CurlTransfer: @unchecked Sendable {
     private func check(
         _ server: UnsafePointer<CChar>, _ serverPort: Int32, _ own: UnsafePointer<CChar>, _ ownPort: Int32
     ) {
-        foreignUser = serverCheck?.foreignOwner(of: server, serverPort, from: own, ownPort)
+        let user = serverCheck?.owner(of: server, serverPort, from: own, ownPort)
+        foreignUser = user.flatMap { serverCheck?.accepts($0) == false ? $0 : nil }
     }
 
     /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request

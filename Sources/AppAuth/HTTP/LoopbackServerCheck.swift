@@ -27,17 +27,15 @@ package struct LoopbackServerCheck: Sendable {
 
     private static let nobody: UInt32 = 65534
 
-    /// Returns the user that a server belongs to if that user is not trusted, and nil if the user is trusted or the kernel
-    /// does not report it.
+    /// Returns the user that a server belongs to; nil if no server listens or the kernel does not report the user.
     ///
     /// - Parameter own: This end of the connection to the server; nil for the server that listens.
-    func foreignOwner(
+    func owner(
         of server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>? = nil,
         _ ownPort: Int32 = 0
     ) -> UInt32? {
         var user: UInt32 = 0
-        guard shims_server_user(server, serverPort, own, ownPort, &user) == 0 else { return nil }
-        return accepts(user) ? nil : user
+        return shims_server_user(server, serverPort, own, ownPort, &user) == 0 ? user : nil
     }
 }
 
@@ -46,16 +44,21 @@ extension Environment {
     /// `id_token_hint`, a `state` or a `request_uri`, and the user would enter a password there.
     ///
     /// The rule, and the app's choice of ``CurlTransport/LoopbackServers``, are those of requests.
-    func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) {
-        guard url.scheme == "http", (transport as? CurlTransport)?.trustsAllServers != true else { return }
+    ///
+    /// - Returns: Whether the server is known: false if none listens, so that any user can start one, or if the kernel does
+    ///   not report it.
+    @discardableResult
+    func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
+        guard url.scheme == "http", (transport as? CurlTransport)?.trustsAllServers != true else { return true }
         let host = url.host.filter { !"[]".contains($0) }
         // A browser may choose either.
         let addresses = host == "localhost" ? ["127.0.0.1", "::1"] : [host]
         let (port, check) = (url.port ?? 80, LoopbackServerCheck(in: .current))
-        for address in addresses {
-            guard let user = check.foreignOwner(of: address, Int32(port)) else { continue }
+        let owners = addresses.compactMap { check.owner(of: $0, Int32(port)) }
+        if let user = owners.first(where: { !check.accepts($0) }) {
             throw .foreignServer("\(url.host):\(port)", of: user, stage)
         }
+        return !owners.isEmpty
     }
 }
 

@@ -1,3 +1,5 @@
+internal import AppAuthProtocol
+
 /// How the bytes of one kind of connection become a redirect, and what the peer gets as a response. It is independent
 /// of sockets; a ``SocketServer`` applies it.
 package protocol ConnectionRules: Sendable {
@@ -37,6 +39,8 @@ package enum ConnectionStep: Sendable, Hashable {
     case respond([UInt8])
     /// Respond to a request that has no effect, and count it.
     case ignore([UInt8])
+    /// Respond, and fail the caller that waits for the redirect.
+    case fail([UInt8], AuthError)
     /// Respond with the page that shows the outcome.
     case page([UInt8])
     /// Close the connection without a response.

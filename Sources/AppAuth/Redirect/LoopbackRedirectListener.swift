@@ -131,12 +131,17 @@ public final class LoopbackRedirectListener: Sendable {
     ///
     /// Open it in place of that address. Its `state` or `id_token_hint` then stays out of argument lists, which every
     /// user of the machine can read. The provider's text also does not reach an opener or a shell.
-    public func oneTimeURL(redirectingTo target: String) -> String {
+    public func oneTimeURL(redirectingTo target: String) -> String { oneTimeURL { target } }
+
+    /// As ``oneTimeURL(redirectingTo:)``, with an address that is found when the URL is opened.
+    ///
+    /// If `target` throws, the browser shows why, and ``redirect(match:)`` throws that error.
+    package func oneTimeURL(target: @escaping OneTimeTarget) -> String {
         let number = count.withLock { count in
             count += 1
             return count
         }
-        return server.withRules { routes, _ in routes.oneTimeURL(to: target, secret: Self.secret(key, number)) }
+        return server.withRules { routes, _ in routes.oneTimeURL(secret: Self.secret(key, number), to: target) }
     }
 
     /// Waits until a browser has opened each one-time URL.

@@ -50,7 +50,7 @@ package struct RedirectResponse: Sendable, Hashable {
         """
 
     private static let reasons = [
-        200: "OK", 303: "See Other", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
+        200: "OK", 303: "See Other", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
         408: "Request Timeout", 410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
         415: "Unsupported Media Type", 421: "Misdirected Request",
         431: "Request Header Fields Too Large", 503: "Service Unavailable", 505: "HTTP Version Not Supported",

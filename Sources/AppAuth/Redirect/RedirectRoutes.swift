@@ -1,3 +1,8 @@
+internal import AppAuthProtocol
+
+/// The address that a one-time URL redirects to, found when the URL is opened. It must not block.
+package typealias OneTimeTarget = @Sendable () throws(AuthError) -> String
+
 /// The HTTP of the loopback listener, independent of its sockets: reads a request, finds its route, and makes its
 /// response.
 package struct RedirectRoutes: ConnectionRules {
@@ -23,7 +28,7 @@ package struct RedirectRoutes: ConnectionRules {
     private let formLimit: Int?
     private let pages: CompletionPages
     private let template: PageTemplate
-    private var oneTimeTargets: [String: String] = [:]
+    private var oneTimeTargets: [String: OneTimeTarget] = [:]
     private var spentPaths: Set<String> = []
 
     /// Creates the routes.
@@ -48,7 +53,7 @@ package struct RedirectRoutes: ConnectionRules {
     }
 
     /// Returns a URL with the path `/open/` and the secret, valid for one GET.
-    package mutating func oneTimeURL(to target: String, secret: String) -> String {
+    package mutating func oneTimeURL(secret: String, to target: @escaping OneTimeTarget) -> String {
         let path = "/open/" + secret
         oneTimeTargets[path] = target
         return "http://" + (authorities.first ?? "") + path
@@ -104,7 +109,9 @@ package struct RedirectRoutes: ConnectionRules {
         }
         if let target = oneTimeTargets.removeValue(forKey: head.path) {
             spentPaths.insert(head.path)
-            return .respond(RedirectResponse.seeOther(target).bytes)
+            do { return .respond(RedirectResponse.seeOther(try target()).bytes) } catch {
+                return .fail(RedirectResponse(status: 403, body: "\(error.message)\n").bytes, error)
+            }
         }
         if spentPaths.contains(head.path) { return ignore(template.response(410, pages.usedLink, for: head)) }
         return ignore(.plain(404))

@@ -70,6 +70,9 @@ struct SocketLoop<Rules: ConnectionRules> {
         case .ignore(let response):
             server.ignore()
             connections[index].respond(response, now: now)
+        case .fail(let response, let error):
+            connections[index].respond(response, now: now)
+            server.fail(error)
         case .page(let page): connections[index].respond(page, isPage: true, now: now)
         case .close: connections[index].end()
         }

@@ -26,6 +26,7 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
         var phase = RedirectPhase.open
         var ignored = 0
         var waiter: Waiter?
+        var failure: AuthError?
         var finishers: [CheckedContinuation<Void, Never>] = []
         var isHurried = false
         var isClosing = false
@@ -144,14 +145,16 @@ extension SocketServer {
     }
 
     private func wait(_ waiter: Waiter) {
-        let obstacle: String? = update { state in
-            if state.isClosing { return "the listener is closed" }
-            if state.phase != .open { return "the listener has already received its one redirect" }
-            if state.waiter != nil { return "another caller already waits for the redirect" }
+        let obstacle: AuthError? = update { state in
+            func error(_ message: String) -> AuthError { AuthError(.listener, .redirect, message, outcome: .notSent) }
+            if let failure = state.failure { return failure }
+            if state.isClosing { return error("the listener is closed") }
+            if state.phase != .open { return error("the listener has already received its one redirect") }
+            if state.waiter != nil { return error("another caller already waits for the redirect") }
             state.waiter = waiter
             return nil
         }
-        if let obstacle { waiter.fail(AuthError(.listener, .redirect, obstacle, outcome: .notSent)) }
+        if let obstacle { waiter.fail(obstacle) }
     }
 
     /// Shows the outcome to the browser and closes everything once it has read the page.
@@ -196,6 +199,15 @@ extension SocketServer {
 
     /// Counts a request or a connection that has no effect.
     func ignore() { state.withLock { $0.ignored += 1 } }
+
+    /// Fails the caller that waits for the redirect, or the next one.
+    func fail(_ error: AuthError) {
+        let waiter = state.withLock { state in
+            defer { (state.waiter, state.failure) = (nil, error) }
+            return state.waiter
+        }
+        waiter?.fail(error)
+    }
 
     /// Matches a redirect and resumes the caller if it is the awaited one. Returns nil if no caller waits yet. The
     /// caller's closure is the app's code, so it runs outside the lock.

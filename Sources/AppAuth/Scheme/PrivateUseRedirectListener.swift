@@ -107,6 +107,9 @@ public final class PrivateUseRedirectListener: Sendable {
         try await server.redirects(take: take)
     }
 
+    /// Fails the call of ``redirect(match:)``.
+    func fail(_ error: AuthError) { server.fail(error) }
+
     /// Closes the socket and every connection, and ends the thread. If the desktop entry is temporary and no other
     /// process waits for the scheme, it is removed, now or by the next listener. A waiting call of ``redirect(match:)``
     /// throws.

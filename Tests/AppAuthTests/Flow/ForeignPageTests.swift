@@ -4,6 +4,7 @@ import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
 import Foundation
+import HTTPTypes
 import JOSE
 import TestFixtures
 import Testing
@@ -13,46 +14,84 @@ import Testing
 struct ForeignPageTests {
     enum Page: CaseIterable { case authorization, endSession, device, deviceWithCode }
 
-    /// The pages that a flow has opened or shown, and its error.
+    /// A flow, until it has opened or shown a page, or until its end.
     private struct Flow: Sendable {
-        let pages = LockedValue<[String]>([])
-        var browser: Browser? { Browser { url in pages.withLock { $0.append(url) } } }
+        private let shown: AsyncStream<String>
+        private let pages: AsyncStream<String>.Continuation
+        /// The response to the browser's request for the page, if it makes one.
+        let response = LockedValue<TransportResponse?>(nil)
+        /// Called while the browser starts; it then opens the page. If nil, the browser opens nothing.
+        var starting: (@Sendable () throws -> Void)?
 
-        func run(_ page: Page, at url: String, _ world: World, _ environment: Environment) async throws -> AuthError? {
-            let issuer = try Issuer(world.provider.issuer)
-            switch page {
-            case .authorization:
-                world.provider.fault(
-                    .editDocument { $0["authorization_endpoint"] = .string(url) }, at: .openIDConfiguration)
-                var signIn = SignIn(issuer: issuer, clientID: "demo", appName: "Test", environment: environment)
-                (signIn.browser, signIn.timeout) = (browser, .milliseconds(1))
-                signIn.observe = { event in
-                    if case .authorization(let url) = event { pages.withLock { $0.append(url) } }
+        init() { (shown, pages) = AsyncStream.makeStream() }
+
+        private var browser: Browser {
+            Browser { url in
+                if let starting {
+                    try starting()
+                    let page = try SecureURL(url)
+                    let request = HTTPRequest(method: .get, scheme: "http", authority: page.authority, path: page.path)
+                    let found = try await CurlTransport(.init(proxy: .none)).send(TransportRequest(request))
+                    response.withLock { $0 = found }
+                    // The browser is refused: the flow ends by itself.
+                    if found.status == .forbidden { return }
                 }
-                return await authError { _ = try await signIn.run(store: MemoryTokenStore()) }
-            case .endSession:
-                world.provider.fault(
-                    .editDocument { $0["end_session_endpoint"] = .string(url) }, at: .openIDConfiguration)
-                let state = try await world.signIn()
-                var signOut = SignOut(appName: "Test")
-                (signOut.browser, signOut.timeout) = (browser, .milliseconds(500))
-                signOut.observe = { event in
-                    if case .endSession(let url) = event { pages.withLock { $0.append(url) } }
-                }
-                let session = AuthState(
-                    record: await state.record, store: MemoryTokenStore(), environment: environment)
-                return try await signOut.run(session).endSessionError
-            case .device, .deviceWithCode:
-                let name = page == .device ? "verification_uri" : "verification_uri_complete"
-                world.provider.fault(.editDocument { $0[name] = .string(url) }, at: .deviceAuthorization)
-                var signIn = DeviceSignIn(issuer: issuer, clientID: "demo", environment: environment)
-                signIn.observe = { event in
-                    if case .code(let code) = event { pages.withLock { $0.append(code.verificationURI.string) } }
-                }
-                return try await withTimeout(.seconds(1), .token, "still waiting") { [signIn] in
-                    await authError { _ = try await signIn.run(store: MemoryTokenStore()) }
-                }
+                pages.yield(url)
             }
+        }
+
+        /// Returns the pages and the error.
+        func run(
+            _ page: Page, at url: String, _ world: World, _ environment: Environment
+        ) async throws -> (pages: [String], error: AuthError?) {
+            let running = Task {
+                defer { pages.finish() }
+                return try await error(page, at: url, world, environment)
+            }
+            var found: [String] = []
+            for await page in shown {
+                found.append(page)
+                running.cancel()
+            }
+            do { return (found, try await running.value) } catch is CancellationError { return (found, nil) }
+        }
+
+        private func error(
+            _ page: Page, at url: String, _ world: World, _ environment: Environment
+        ) async throws -> AuthError? {
+            let issuer = try Issuer(world.provider.issuer)
+            do {
+                switch page {
+                case .authorization:
+                    world.provider.fault(
+                        .editDocument { $0["authorization_endpoint"] = .string(url) }, at: .openIDConfiguration)
+                    var signIn = SignIn(issuer: issuer, clientID: "demo", appName: "Test", environment: environment)
+                    signIn.browser = browser
+                    signIn.observe = { event in
+                        // The flow with a browser that opens the page goes on.
+                        if case .authorization(let url) = event, starting == nil { pages.yield(url) }
+                    }
+                    _ = try await signIn.run(store: MemoryTokenStore())
+                case .endSession:
+                    world.provider.fault(
+                        .editDocument { $0["end_session_endpoint"] = .string(url) }, at: .openIDConfiguration)
+                    let state = try await world.signIn()
+                    var signOut = SignOut(appName: "Test")
+                    signOut.browser = browser
+                    let session = AuthState(
+                        record: await state.record, store: MemoryTokenStore(), environment: environment)
+                    return try await signOut.run(session).endSessionError
+                case .device, .deviceWithCode:
+                    let name = page == .device ? "verification_uri" : "verification_uri_complete"
+                    world.provider.fault(.editDocument { $0[name] = .string(url) }, at: .deviceAuthorization)
+                    var signIn = DeviceSignIn(issuer: issuer, clientID: "demo", environment: environment)
+                    signIn.observe = { event in
+                        if case .code(let code) = event { pages.yield(code.verificationURI.string) }
+                    }
+                    _ = try await signIn.run(store: MemoryTokenStore())
+                }
+            } catch let error as AuthError { return error }
+            return nil
         }
     }
 
@@ -64,13 +103,13 @@ struct ForeignPageTests {
             let server = try ForeignServer(as: 1999, at: address)
             let port = server.authority.split(separator: ":").last ?? ""
             for authority in [server.authority, "localhost:\(port)"] {
-                let flow = Flow()
-                let error = try await flow.run(page, at: "http://\(authority)/page", world, world.environment)
+                let (pages, error) = try await Flow().run(
+                    page, at: "http://\(authority)/page", world, world.environment)
                 #expect(error?.code == .transport && error?.outcome == .notSent && error?.isTemporary == false)
                 for word in [authority, "number 1999", "Expected a server of this program's user"] {
                     #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
                 }
-                #expect(flow.pages.withLock { $0 } == [])
+                #expect(pages == [])
             }
         }
     }
@@ -82,9 +121,43 @@ struct ForeignPageTests {
             var (configuration, environment) = (CurlTransport.Configuration(proxy: .none), world.environment)
             configuration.loopbackServers = .ofAllUsers
             environment.transport = CurlTransport(configuration)
-            let flow = Flow()
-            _ = try? await flow.run(page, at: "http://\(server.authority)/page", world, environment)
-            #expect(flow.pages.withLock { !$0.isEmpty })
+            let (pages, error) = try await Flow().run(page, at: "http://\(server.authority)/page", world, environment)
+            #expect(!pages.isEmpty && error == nil)
+        }
+    }
+
+    /// A browser can take seconds to start. Meanwhile, another user can take a port at which no server listens.
+    @Test(arguments: [Page.authorization, .endSession], ForeignServer.Address.allCases)
+    func `a page of a server that another user starts before the browser opens it is not sent on`(
+        page: Page, address: ForeignServer.Address
+    ) async throws {
+        try await World.run { world in
+            let (port, server) = (freePort(), LockedValue<ForeignServer?>(nil))
+            var flow = Flow()
+            flow.starting = { try server.withLock { $0 = try ForeignServer(as: 1999, at: address, port: port) } }
+            let (pages, error) = try await flow.run(
+                page, at: "http://localhost:\(port)/page", world, world.environment)
+            #expect(pages == [])
+            #expect(
+                error?.code == .transport && error?.message.contains("number 1999") == true,
+                "\(String(describing: error))")
+            let response = try #require(flow.response.withLock { $0 })
+            #expect(response.status == .forbidden && response.headerFields[.location] == nil)
+            #expect(String(decoding: response.body, as: UTF8.self) == "\(error?.message ?? "")\n")
+        }
+    }
+
+    /// Otherwise, another user could start one and receive it.
+    @Test(arguments: [true, false])
+    func `the ID token goes only to a server that listens`(listens: Bool) async throws {
+        try await World.run { world in
+            var flow = Flow()
+            flow.starting = {}
+            let url = listens ? world.provider.issuer + "/end-session" : "http://127.0.0.1:\(freePort())/page"
+            _ = try await flow.run(.endSession, at: url, world, world.environment)
+            let location = flow.response.withLock { $0 }?.headerFields[.location]
+            #expect(location?.hasPrefix(url + "?client_id=") == true, "\(location ?? "none")")
+            #expect(location?.contains("id_token_hint=") == listens)
         }
     }
 }

@@ -112,9 +112,10 @@ final class ForeignServer: @unchecked Sendable {
     private let output = Pipe()
     let authority: String
 
-    init(as user: Int, at address: Address = .v4, accepts: Bool = true) throws {
+    init(as user: Int, at address: Address = .v4, port: Int = 0, accepts: Bool = true) throws {
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = Self.words(as: user) + ["perl", "-e", Self.script, address.rawValue, accepts ? "1" : "0"]
+        let arguments = [Self.script, address.rawValue, accepts ? "1" : "0", "\(port)"]
+        process.arguments = Self.words(as: user) + ["perl", "-e"] + arguments
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
         try process.run()
@@ -142,10 +143,10 @@ final class ForeignServer: @unchecked Sendable {
     }
 
     private static let script = """
-        use Socket; $| = 1; my ($at, $accepts) = @ARGV; my $v4 = $at eq 'v4';
+        use Socket; $| = 1; my ($at, $accepts, $at_port) = @ARGV; my $v4 = $at eq 'v4';
         socket(my $l, $v4 ? AF_INET : AF_INET6, SOCK_STREAM, 0) or die;
-        bind($l, $v4 ? pack_sockaddr_in(0, INADDR_LOOPBACK)
-            : pack_sockaddr_in6(0, "\\0" x 15 . ($at eq 'v6' ? "\\1" : "\\0"))) or die;
+        bind($l, $v4 ? pack_sockaddr_in($at_port, INADDR_LOOPBACK)
+            : pack_sockaddr_in6($at_port, "\\0" x 15 . ($at eq 'v6' ? "\\1" : "\\0"))) or die;
         listen($l, 16) or die;
         my ($port) = $v4 ? unpack_sockaddr_in(getsockname $l) : unpack_sockaddr_in6(getsockname $l);
         print "$port\\n";

@@ -70,7 +70,7 @@ struct RedirectRoutesTests {
 
     @Test(arguments: ["Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "Sec-Purpose: Prefetch"])
     mutating func `a prefetch uses nothing up`(_ field: String) throws {
-        let link = routes.oneTimeURL(to: "https://a.example/end", secret: "x")
+        let link = routes.oneTimeURL(secret: "x") { "https://a.example/end" }
         let path = try #require(link.wholeMatch(of: /http:\/\/127\.0\.0\.1:4711(\/.*)/)?.1).description
         #expect(status("/cb", fields: [field]) == 503)
         #expect(status(path, fields: [field]) == 503)
@@ -78,7 +78,7 @@ struct RedirectRoutesTests {
     }
 
     @Test mutating func `a one-time link sends one GET on`() throws {
-        let link = routes.oneTimeURL(to: "https://a.example/end?id_token_hint=t", secret: "x")
+        let link = routes.oneTimeURL(secret: "x") { "https://a.example/end?id_token_hint=t" }
         #expect(link == "http://127.0.0.1:4711/open/x")
         #expect(status("/open/x", method: "HEAD") == 405)
         #expect(status("/open/x", authority: "evil.example:4711") == 421)
@@ -94,7 +94,7 @@ struct RedirectRoutesTests {
     @Test mutating func `without a redirect only one-time links are served`() {
         routes = Self.routes(path: nil, formLimit: 100)
         #expect(routes.redirectURIs.isEmpty)
-        #expect(routes.oneTimeURL(to: "https://a.example/", secret: "x") == "http://127.0.0.1:4711/open/x")
+        #expect(routes.oneTimeURL(secret: "x") { "https://a.example/" } == "http://127.0.0.1:4711/open/x")
         #expect(status("/callback?state=s") == 404)
         #expect(status("/", method: "POST") == 405)
         #expect(status("/done/secret") == 404)
