@@ -75,11 +75,11 @@ package struct JWE: Sendable {
 extension JWE.Header {
     fileprivate init(_ header: JOSEHeader) throws(JOSEError) {
         guard let alg = KeyManagementAlgorithm(exactly: header.alg) else {
-            throw JOSEError("expected a supported algorithm, found '\(header.alg.prefix(64))'")
+            throw JOSEError("expected a supported algorithm, found \(header.alg.foundText)")
         }
         let name = try header.text("enc")
         guard let enc = name.flatMap(ContentEncryption.init(exactly:)) else {
-            throw JOSEError("expected a supported 'enc', found '\((name ?? "none").prefix(64))'")
+            throw JOSEError("expected a supported 'enc', found \((name ?? "none").foundText)")
         }
         guard header.members["zip"] == nil else { throw JOSEError("the token's content is compressed") }
         func party(_ name: String) throws(JOSEError) -> [UInt8] {

@@ -1,5 +1,6 @@
 internal import AppAuthProtocol
 internal import AppAuthSession
+internal import JOSE
 
 extension SignOut {
     /// Returns a listener, and the reason why the provider cannot send the browser back to it, if there is one.
@@ -45,7 +46,7 @@ extension SignOut {
             guard let address = LoopbackAddress(uri) else {
                 throw AuthError(
                     .invalidConfiguration, .logout,
-                    "expected a post-logout redirect URI on loopback with a path, found '\(uri.prefix(200))'",
+                    "expected a post-logout redirect URI on loopback with a path, found \(uri.foundText)",
                     outcome: .notSent)
             }
             return .loopback(address)

@@ -58,7 +58,7 @@ package struct RecordCipher: Sendable {
             let what =
                 PassphraseKeys.areOwn(id)
                 ? "a passphrase that was not given"
-                : "the key '\(id.shortened(to: 100))', which is not among the keys given"
+                : "the key \(id.foundText), which is not among the keys given"
             throw AuthError.store(location, "is encrypted with \(what)", .encryption)
         }
         guard bytes.count >= 28,
@@ -66,7 +66,7 @@ package struct RecordCipher: Sendable {
                 Array(bytes[12..<(bytes.count - 16)]), tag: Array(bytes.suffix(16)), key: key,
                 iv: Array(bytes.prefix(12)), aad: associatedData(id, place))
         else {
-            throw AuthError.damagedStore(location, "cannot be decrypted with the key '\(id.shortened(to: 100))'")
+            throw AuthError.damagedStore(location, "cannot be decrypted with the key \(id.foundText)")
         }
         return try AuthStateRecord(decoding: plaintext, from: location)
     }

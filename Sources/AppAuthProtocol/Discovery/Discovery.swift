@@ -150,7 +150,7 @@ public final class Discovery: Sendable {
                 : "If you trust it, use exactly that issuer (check the trailing slash)"
             throw AuthError(
                 .issuerMismatch, .discovery,
-                "the provider at '\(name.issuer)' calls itself '\(found.prefix(200))'. \(remedy)")
+                "the provider at '\(name.issuer)' calls itself \(found.foundText). \(remedy)")
         }
         if var members = json.object, name.policy.template != nil {
             members["issuer"] = .string(name.issuer.string)

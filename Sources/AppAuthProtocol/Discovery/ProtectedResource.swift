@@ -36,7 +36,7 @@ public struct ProtectedResource: Sendable, Hashable {
         guard found.isExactly(url.string) else {
             throw AuthError(
                 .resourceMismatch, .discovery,
-                "the metadata at \(location) is about the resource '\(found.prefix(200))', not '\(url)'. If you trust "
+                "the metadata at \(location) is about the resource \(found.foundText), not '\(url)'. If you trust "
                     + "it, use exactly that URL")
         }
         func list(_ name: String) throws -> [String]? {

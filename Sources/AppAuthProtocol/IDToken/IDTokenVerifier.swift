@@ -180,7 +180,7 @@ public struct IDTokenVerifier: Sendable {
         }
         if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(where: found.isExactly) {
             throw Self.refusal(
-                "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found '\(found)'")
+                "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found \(found.foundText)")
         }
     }
 
@@ -195,7 +195,7 @@ public struct IDTokenVerifier: Sendable {
             // No specification says which digest belongs to ML-DSA.
             guard isRequired else { return }
             throw Self.refusal(
-                "expected an algorithm whose digest is known for '\(name)', found '\(algorithm.prefix(64))'")
+                "expected an algorithm whose digest is known for '\(name)', found \(algorithm.foundText)")
         }
         let expected = Base64URL.encode(Array(hash.prefix(hash.count / 2)))
         guard let found = claims[name] else { throw Self.refusal("expected '\(name)', found none") }

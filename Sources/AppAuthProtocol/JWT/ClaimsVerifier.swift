@@ -78,7 +78,7 @@ package struct ClaimsVerifier: Sendable {
             }
         guard isExpected else {
             throw refusal(
-                "expected 'typ' to be \(expected), found \(typ.map { "'\($0.shortened(to: 64))'" } ?? "none")")
+                "expected 'typ' to be \(expected), found \(typ.map { $0.foundText } ?? "none")")
         }
     }
 
@@ -98,14 +98,14 @@ package struct ClaimsVerifier: Sendable {
             throw refusal("expected 'aud' to be a string or an array of strings, found \(found.foundStrings)")
         }
         guard audience.contains(where: clientID.isExactly) else {
-            let found = audience.joined(separator: " ").shortened(to: 200)
-            throw refusal("expected 'aud' to contain '\(clientID)', found '\(found)'")
+            throw refusal(
+                "expected 'aud' to contain '\(clientID)', found \(audience.joined(separator: " ").foundText)")
         }
         guard let trustedAudiences else { return }
         if let other = audience.first(where: {
             !clientID.isExactly($0) && !trustedAudiences.contains(where: $0.isExactly)
         }) {
-            throw refusal("expected no audience beside '\(clientID)', found '\(other.shortened(to: 200))'")
+            throw refusal("expected no audience beside '\(clientID)', found \(other.foundText)")
         }
     }
 

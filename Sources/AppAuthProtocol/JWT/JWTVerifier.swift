@@ -112,7 +112,7 @@ extension Client {
             return .valid
         }
         guard let algorithm else {
-            throw JOSEError("expected a supported algorithm, found '\(name.prefix(64))'")
+            throw JOSEError("expected a supported algorithm, found \(name.foundText)")
         }
         try algorithm.checkIsAvailable()
         guard let keys else { return .keyUnknown }
@@ -129,7 +129,7 @@ extension Client {
         let algorithm = SignatureAlgorithm(rawValue: name)
         guard algorithms.contains(where: { algorithm?.isNamed($0) ?? $0.isExactly(name) }) else {
             let expected = algorithms.joined(separator: " ")
-            throw JOSEError("expected an algorithm of '\(expected)', found '\(name.prefix(64))'")
+            throw JOSEError("expected an algorithm of '\(expected)', found \(name.foundText)")
         }
     }
 

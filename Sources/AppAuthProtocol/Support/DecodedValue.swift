@@ -29,6 +29,6 @@ extension DecodingError {
     private static func name(_ path: [any CodingKey]) -> String {
         if path.isEmpty { return "a document" }
         let names = path.map { $0.intValue.map(String.init) ?? $0.stringValue }
-        return "'\(names.joined(separator: ".").shortened(to: 200))'"
+        return "\(names.joined(separator: ".").foundText)"
     }
 }

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// The error members of an OAuth response (RFC 6749 §4.1.2.1, §5.2), cleaned and shortened for display.
 public struct OAuthError: Sendable, Hashable, Codable {
     /// The error code, for example `invalid_grant`.
@@ -25,8 +27,12 @@ public struct OAuthError: Sendable, Hashable, Codable {
             errorURI: errorURI.map(redaction.applied))
     }
 
-    /// The code and the description in one line, for the user.
-    public var summary: String { errorDescription.map { "\(error): \($0)" } ?? error }
+    /// The code and the description in one line, for the user. The description is in quotes that it cannot end, so that
+    /// nobody takes it for the app's own words.
+    public var summary: String {
+        let code = error.wholeMatch(of: /[A-Za-z0-9_.:\/-]+/) == nil ? error.foundText : error
+        return errorDescription.map { "\(code): \($0.foundSentence)" } ?? code
+    }
 }
 
 extension String {

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import JOSE
 
 /// A successful response of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3).
 package struct TokenResponse: Sendable {
@@ -52,7 +53,7 @@ package struct TokenResponse: Sendable {
         // RFC 6749 §7.1: a token of an unknown type must not be used. RFC 9449 §5: nor one that is not bound to the
         // key, if the request asked for that.
         guard let known = TokenType(wire: type), known == expectedType else {
-            throw object.refusal("expected the token type \(expectedType.rawValue), found '\(type.prefix(64))'")
+            throw object.refusal("expected the token type \(expectedType.rawValue), found \(type.foundText)")
         }
         tokenType = known
         refreshToken = try object.secret("refresh_token")

@@ -22,7 +22,7 @@ public struct ClaimSource: Sendable, Hashable {
 
     init(name: String, claimNames: Set<String>, source: JSON?) throws {
         @Sendable func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidResponse, .userInfo, "invalid claim source '\(name.prefix(64))': \(message)")
+            AuthError(.invalidResponse, .userInfo, "invalid claim source \(name.foundText): \(message)")
         }
         let object = try ResponseObject(source, refuse: refusal)
         (self.name, self.claimNames) = (name, claimNames)
@@ -181,6 +181,6 @@ extension ClaimSource {
 
     @Sendable fileprivate func refusal(_ message: String) -> AuthError {
         AuthError(
-            .invalidResponse, .userInfo, "invalid JWT from the claim source '\(name.prefix(64))': \(message)")
+            .invalidResponse, .userInfo, "invalid JWT from the claim source \(name.foundText): \(message)")
     }
 }

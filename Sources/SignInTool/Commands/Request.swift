@@ -2,6 +2,7 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import JOSE
 
 /// The command `sign-in request`.
 struct Request: Command {
@@ -207,8 +208,10 @@ extension StepUpChallenge {
     /// What the resource demands, for the user.
     fileprivate func demand(_ scope: [Scope]) -> String {
         var parts: [String] = []
-        if !scope.isEmpty { parts.append("the scopes \(scope.spaceDelimited ?? "")") }
-        if !acrValues.isEmpty { parts.append("an authentication of the class \(acrValues.joined(separator: " or "))") }
+        if !scope.isEmpty { parts.append("the scopes \((scope.spaceDelimited ?? "").foundText)") }
+        if !acrValues.isEmpty {
+            parts.append("an authentication of the class \(acrValues.map(\.foundText).joined(separator: " or "))")
+        }
         if let maxAge { parts.append("a sign-in that is at most \(maxAge) s old") }
         if claims != nil { parts.append("other claims") }
         return parts.isEmpty ? "it does not say why" : parts.joined(separator: ", ")

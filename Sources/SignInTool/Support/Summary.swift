@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import FoundationEssentials
+internal import JOSE
 
 extension AuthStateRecord {
     /// The JSON result of a sign-in.
@@ -46,7 +47,9 @@ extension JSON {
     /// The members of an object, one per line, for display.
     var lines: [String] {
         (object?.members ?? []).map { member in
-            "\(member.name): \(member.value.string ?? member.value.serialized())".onOneLine
+            // A name with spaces could be a sentence, for example one that tells the user what to paste into a shell.
+            let name = member.name.contains(where: \.isWhitespace) ? member.name.foundText : member.name
+            return "\(name): \(member.value.string ?? member.value.serialized())".onOneLine
         }
     }
 }

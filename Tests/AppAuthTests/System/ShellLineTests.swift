@@ -1,5 +1,6 @@
 import AppAuth
 import Foundation
+import JOSE
 import Testing
 
 /// Command lines to paste: each shell must read the words that were meant.
@@ -49,12 +50,14 @@ struct ShellLineTests {
         return String(decoding: output, as: UTF8.self).components(separatedBy: "\0").dropLast()
     }
 
-    @Test(arguments: [
+    private static let shells = [
         ["sh"], ["dash"], ["bash", "--norc"], ["bash", "--posix"], ["zsh", "-f"], ["fish", "--no-config"],
         // With the history of commands, to which `!` refers.
         ["bash", "--norc", "-i"], ["zsh", "-f", "-i"], ["zsh", "-f", "-i", "-o", "rcquotes", "-o", "magicequalsubst"],
         ["fish", "--no-config", "-i"],
-    ])
+    ]
+
+    @Test(arguments: shells)
     func `each shell reads the words that were meant`(shell: [String]) throws {
         let lines = Self.words.map { word in
             [#"/usr/bin/printf '%s\0'"#, [word].shellLine, ">> out"].joined(separator: " ")
@@ -63,6 +66,23 @@ struct ShellLineTests {
         #expect(received.count == Self.words.count)
         for (word, found) in zip(Self.words, received) where !found.utf8.elementsEqual(word.utf8) {
             Issue.record("expected \(word), found \(found)")
+        }
+    }
+
+    /// A server could continue a message with a command to paste.
+    @Test(arguments: shells)
+    func `each shell reads somebody else's text in a message as one word`(shell: [String]) throws {
+        let texts =
+            Self.words + [
+                "a\"; touch pwned #", "$(touch pwned)", "`touch pwned`", "(touch pwned)", "a\\\"; touch pwned #",
+            ]
+        // Interactive shells replace what looks like a command of the history, which is the user's own, in plain words.
+        let shown = (texts.map(\.foundSentence) + texts.filter { !$0.contains(/[!^]/) }.map(\.foundText))
+        let lines = shown.map { [#"/usr/bin/printf '%s\0'"#, $0, ">> out"].joined(separator: " ") }
+        let received = try words(of: shell, reading: lines.joined(separator: "\n") + "\nexit\n")
+        #expect(received.count == shown.count)
+        for (text, found) in zip(shown, received) where !found.utf8.elementsEqual(text.dropFirst().dropLast().utf8) {
+            Issue.record("expected \(text), found \(found)")
         }
     }
 

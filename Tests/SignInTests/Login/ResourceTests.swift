@@ -166,7 +166,7 @@ struct ResourceTests {
             #expect(response["status"] == 200 && response["body"]?["scope"] == "profile offline_access api")
             let host = fixture.issuer.replacing("http://", with: "")
             #expect(
-                outcome.errorLines.contains("\(host) requires another sign-in: the scopes api. Signing in again."))
+                outcome.errorLines.contains("\(host) requires another sign-in: the scopes 'api'. Signing in again."))
             let requested = try #require(fixture.provider.log(.authorization).last?.query)
             #expect(requested.values("resource") == [url] && requested["scope"] == "profile offline_access api")
             #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)

@@ -26,7 +26,7 @@ struct StepUpTests {
             let message = try await fixture.run("request", "GET", api, "--step-up", "--json")
                 .failure(1, "confirmation_required")
             #expect(
-                message.contains("the scopes admin payments:write") && message.contains("--step-up-at"), "\(message)")
+                message.contains("the scopes 'admin payments:write'") && message.contains("--step-up-at"), "\(message)")
             #expect(fixture.provider.count(.authorization) == 1 && fixture.browser.visits.count == 1)
         }
     }
@@ -51,7 +51,7 @@ struct StepUpTests {
             let terminal = try Pseudoterminal()
             let process = try fixture.start(["request", "GET", api, "--step-up", "--json"], input: terminal.input)
             let host = fixture.issuer.replacing("http://", with: "")
-            _ = try await process.line { $0 == "\(host) requires another sign-in: the scopes admin payments:write." }
+            _ = try await process.line { $0 == "\(host) requires another sign-in: the scopes 'admin payments:write'." }
             let question = try await process.line { $0.contains("Sign in again for it?") }
             #expect(question.contains("not a resource of this session") == !isOwn)
             try await terminal.wait(for: .bytes)

@@ -11,10 +11,10 @@ extension ClientRegistration {
         // RFC 7591 §3.2.1: the provider returns all registered metadata. Some servers omit what they have not changed.
         guard let listed = metadata.redirectURIs, !listed.isEmpty, !listed.contains(where: { Self.isSame($0, uri) })
         else { return }
-        let found = listed.map { "'\($0.prefix(200))'" }.joined(separator: ", ")
+        let found = listed.map { $0.foundText }.joined(separator: ", ")
         throw AuthError(
             .invalidResponse, .registration,
-            "the provider registered the redirect URI \(found), not '\(uri.prefix(200))', which was requested",
+            "the provider registered the redirect URI \(found), not \(uri.foundText), which was requested",
             outcome: .notSent)
     }
 

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import JOSE
 
 /// A client's registration at a provider (RFC 7591 §3.2.1, RFC 7592 §3): its credentials and its current metadata.
 ///
@@ -143,7 +144,7 @@ public struct ClientRegistration: Sendable, Hashable {
             throw Self.unusable("expected a 'client_secret' for \(method), found none")
         default:
             throw Self.unusable(
-                "expected a supported 'token_endpoint_auth_method', found '\(method.prefix(64))'")
+                "expected a supported 'token_endpoint_auth_method', found \(method.foundText)")
         }
     }
 

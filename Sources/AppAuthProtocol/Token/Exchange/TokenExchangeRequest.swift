@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// A request to exchange a token for another (RFC 8693): one for another service, with fewer rights, or for an actor on
 /// behalf of a user.
 ///
@@ -93,7 +95,7 @@ public struct ExchangedToken: Sendable, Hashable {
         kind = SecurityToken.Kind(rawValue: try object.required("issued_token_type") { try object.text($0) })
         let type = try object.required("token_type") { try object.text($0) }
         if let found = TokenType(wire: type), found != expected {
-            throw object.refusal("expected the token type \(expected.rawValue), found '\(type)'")
+            throw object.refusal("expected the token type \(expected.rawValue), found \(type.foundText)")
         }
         tokenType = type.uppercased() == "N_A" ? nil : type
         self.received = received
