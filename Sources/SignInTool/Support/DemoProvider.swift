@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import AppAuthConcurrency
 internal import CShims
 internal import FoundationEssentials
 internal import Glibc
@@ -7,11 +6,9 @@ internal import Glibc
 /// A process of the executable `local-provider` in the same folder.
 ///
 /// The process ends when its standard input does, so it also ends if the parent process is killed.
-final class DemoProvider: Sendable {
+struct DemoProvider: Sendable {
     private let process: pid_t
-    private let input: Int32
     private let output: Int32
-    private let hasEnded = LockedValue(false)
 
     /// Starts the process.
     ///
@@ -20,12 +17,10 @@ final class DemoProvider: Sendable {
         let arguments = [try Self.program(), "--exit-with-stdin"]
         var copies = arguments.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
-        var process: pid_t = 0
-        var input: Int32 = 0
-        var output: Int32 = 0
+        var (process, input, output) = (pid_t(), Int32(), Int32())
         let error = shims_spawn_child(&copies, &input, &output, &process)
         guard error == 0 else { throw Self.failure(error) }
-        (self.process, self.input, self.output) = (process, input, output)
+        (self.process, self.output) = (process, output)
     }
 
     private static func program() throws -> String {
@@ -75,17 +70,7 @@ final class DemoProvider: Sendable {
 
     /// Ends the process and waits for its exit.
     func end() {
-        guard
-            hasEnded.withLock({ hasEnded in
-                defer { hasEnded = true }
-                return !hasEnded
-            })
-        else { return }
-        close(input)
         kill(process, SIGTERM)
         while waitpid(process, nil, 0) < 0, errno == EINTR {}
-        close(output)
     }
-
-    deinit { end() }
 }

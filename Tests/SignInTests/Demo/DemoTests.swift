@@ -45,6 +45,8 @@ struct DemoTests {
             let outcome = try await fixture.run("demo", "--json", with: ["DISPLAY": ":0"])
             _ = try outcome.result()
             #expect(fixture.browser.visits.count == 2)
+            // The user goes back to the terminal, not to a window.
+            for page in 1...2 { #expect(try await fixture.browser.page(page).contains("terminal")) }
         }
     }
 
@@ -69,6 +71,16 @@ struct DemoTests {
                 .outcome()
             #expect(outcome.status == 0 && outcome.output.contains("Waiting for the browser ("), "\(outcome)")
             #expect(outcome.output.contains("Signed in: "))
+            let signOut = try #require(outcome.output.components(separatedBy: "rotated").last)
+            #expect(signOut.contains("Waiting for the browser ("))
+        }
+    }
+
+    @Test func `a browser that does not come back ends it with that reason`() async throws {
+        try await withDesk { fixture in
+            let display = ["DISPLAY": ":0", "BROWSER": "true"]
+            let outcome = try await fixture.run("demo", "--json", "--timeout", "3", with: display)
+            #expect(try outcome.failure(1, "timeout").contains("the browser did not come back"))
         }
     }
 
@@ -78,6 +90,11 @@ struct DemoTests {
             try await ProgramFile.copy(BuiltProducts.path("sign-in"), to: alone)
             let outcome = try await fixture.start([alone], ["demo", "--json"]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("local-provider"))
+            let broken = URL(filePath: fixture.home + "/local-provider")
+            try Data("no program".utf8).write(to: broken)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: broken.path)
+            let refused = try await fixture.start([alone], ["demo", "--json"]).outcome()
+            #expect(try refused.failure(1, "unavailable").contains("Exec format error"))
         }
     }
 }
