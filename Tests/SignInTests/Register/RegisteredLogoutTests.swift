@@ -23,8 +23,10 @@ struct RegisteredLogoutTests {
         }
     }
 
-    /// The server must not choose the scheme of another app.
-    @Test(arguments: [nil, ["vscode:/callback"]] as [JSON?])
+    /// The server must not choose the scheme of another app, nor a port and a path on this machine.
+    @Test(
+        arguments: [nil, ["vscode:/callback"], ["http://127.0.0.1:8/callback/x"], ["http://127.0.0.1:9/admin", 1]]
+            as [JSON?])
     func `a client without a registered post-logout redirect URI sends none, and does not wait`(registered: JSON?)
         async throws
     {
@@ -40,6 +42,20 @@ struct RegisteredLogoutTests {
             #expect(try await fixture.browser.page(2).contains("signed out"))
             // The registration stays.
             #expect(fixture.stored == ["clients"])
+        }
+    }
+
+    @Test func `the server does not choose the port of the post-logout redirect URI`() async throws {
+        try await withDesk { fixture in
+            let chosen: JSON = ["http://127.0.0.1:9/callback", "http://127.0.0.1:9/admin"]
+            fixture.provider.fault(
+                .editDocument { $0["post_logout_redirect_uris"] = chosen }, at: .clientRegistration)
+            try await registerAndSignIn(fixture)
+            #expect(try await fixture.run("logout", "--json").result()["session_ended"] == true)
+            let uris =
+                [fixture.provider.log(.authorization).first?.query["redirect_uri"]]
+                + [fixture.provider.log(.endSession).first?.query["post_logout_redirect_uri"]]
+            #expect(uris[0] == uris[1] && uris[0] != nil)
         }
     }
 

@@ -68,7 +68,7 @@ public struct ClientRegistrationRequest: Sendable {
             let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
             throw response.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
         }
-        return try ClientRegistration(response, from: endpoint, updating: nil)
+        return try ClientRegistration(response, from: endpoint, updating: nil).keepingLogoutURIs(of: metadata)
     }
 
     private static func refusal(_ message: String) -> AuthError {
