@@ -24,6 +24,9 @@ struct Advice: Sendable {
         if error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
         }
+        if error.code == .invalidMetadata, error.message.contains("no 'jwks_uri'") {
+            return "if it has no OpenID Connect, use --scope without openid"
+        }
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
         // If the provider reports the token as invalid, the library has refreshed it by now.
         if error.stage == .userInfo, error.httpStatus == 401 {

@@ -72,6 +72,15 @@ struct LoginRefusalTests {
         }
     }
 
+    @Test func `at a server without OpenID Connect, the error names --scope`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: .openIDConfiguration, times: nil)
+            let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_metadata")
+            #expect(message.contains("use --scope without openid"), "\(message)")
+            _ = try await fixture.login("--scope", "profile").result()
+        }
+    }
+
     @Test func `metadata that the flow does not need may be missing`() async throws {
         try await withDesk { fixture in
             let edit = Fault.editDocument { document in
