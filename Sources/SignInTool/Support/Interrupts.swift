@@ -24,7 +24,6 @@ struct Interrupts: Sendable {
     init(_ input: StandardInput) {
         self.input = input
         var signals = sigset_t()
-        sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] { sigaddset(&signals, signal) }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         self.signals = signals
@@ -61,7 +60,6 @@ struct Interrupts: Sendable {
     /// the process continues.
     private func stop() {
         var signals = sigset_t()
-        sigemptyset(&signals)
         sigaddset(&signals, SIGTSTP)
         raise(SIGTSTP)
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
@@ -82,9 +80,6 @@ struct Interrupts: Sendable {
         case SIGINT:
             console.fail(code: "interrupted", "interrupted")
             return 130
-        case 0:
-            console.fail(code: "cancelled", "the command was cancelled")
-            return 1
         default:
             console.fail(code: "terminated", "terminated")
             return 1

@@ -231,6 +231,9 @@ struct GrantCommandTests {
             #expect(try await fixture.run("token", "--profile", "home").output == before)
             _ = try await signIn("bob", "builder", "--profile", "home").result()
             #expect(try await fixture.run("token", "--profile", "home").output != before)
+            // The profile remembers the options.
+            let again = try await fixture.run("password", "--json", "--profile", "home").result()
+            #expect(again["id_token_claims"]?["sub"] == "bob")
             // Without a profile, the session is that of the client, with any user.
             _ = try await signIn("bob", "builder").result()
             #expect(try await signIn("alice", "looking-glass").result()["id_token_claims"]?["sub"] == "248289761001")

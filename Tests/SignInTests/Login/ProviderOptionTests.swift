@@ -16,6 +16,17 @@ struct ProviderOptionTests {
         ]
     }
 
+    /// The file is another issuer's, and is sent as it is.
+    @Test func `--client-assertion-file authenticates the client without other options`() async throws {
+        try await withDesk { fixture in
+            let path = fixture.home + "/assertion"
+            try "e30.e30.c2ln".write(toFile: path, atomically: true, encoding: .utf8)
+            try await fixture.login("--client-assertion-file", path).failure(1, "invalid_client")
+            let form = try #require(fixture.provider.log(.token).first?.form)
+            #expect(form["client_assertion"] == "e30.e30.c2ln")
+        }
+    }
+
     @Test func `--preset google gets a refresh token without offline_access`() async throws {
         try await withDesk(.google) { fixture in
             let result = try await fixture.login("--preset", "google").result()
