@@ -112,13 +112,19 @@ struct Register: Command {
         let registration = try await request.send(in: console.environment)
         // The client now exists at the provider, stored or not, usable or not: the printed document may be the only
         // copy.
-        let usable = redirectURIs.filter { (try? registration.check(redirectURI: $0)) != nil }
+        let registered = redirectURIs.filter { (try? registration.check(redirectURI: $0)) != nil }
+        let preferred = SignIn.Redirect.preferred(registered)
         try await RegisteredClients.keep(
-            registration, at: provider, keyNamed: keyPath, redirectURI: SignIn.Redirect.preferred(usable), for: nil,
-            console)
+            registration, at: provider, keyNamed: keyPath, redirectURI: preferred, for: nil, console)
         var canSignIn = true
         do {
-            if usable.isEmpty { try redirectURIs.first.map(registration.check(redirectURI:)) }
+            if registered.isEmpty { try redirectURIs.first.map(registration.check(redirectURI:)) }
+            if preferred == nil {
+                throw AuthError(
+                    .invalidConfiguration, .registration,
+                    "it can receive no redirect to \(registered.joined(separator: ", ")), but to a loopback URI such as "
+                        + "http://127.0.0.1/callback", outcome: .notSent)
+            }
             _ = try registration.client(at: provider, keyNamed: keyPath)
         } catch let error as AuthError {
             canSignIn = false

@@ -90,9 +90,10 @@ extension SignIn.Redirect {
     }
 
     /// Returns the one of several redirect URIs that sign-ins use: the first loopback URI with a port, or else the first
-    /// URI. The provider may compare ports: a registered port is always right.
+    /// URI that they can use. The provider may compare ports: a registered port is always right.
     static func preferred(_ uris: [String]) -> String? {
-        uris.first { (try? SecureURL($0)).map { $0.isLoopback && $0.port != nil } ?? false } ?? uris.first
+        let usable = uris.filter { (try? SignIn.Redirect(registered: $0)) != nil }
+        return usable.first { (try? SecureURL($0))?.port != nil } ?? usable.first
     }
 }
 

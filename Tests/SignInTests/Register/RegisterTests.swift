@@ -84,6 +84,16 @@ struct RegisterTests {
         }
     }
 
+    @Test func `a client that cannot be stored is printed, with a note`() async throws {
+        try await withDesk { fixture in
+            try FileManager.default.createDirectory(atPath: fixture.sessions, withIntermediateDirectories: true)
+            try "".write(toFile: fixture.sessions + "/clients", atomically: true, encoding: .utf8)
+            let outcome = try await register(fixture)
+            #expect(try outcome.result()["client_id"]?.string?.isEmpty == false)
+            #expect(outcome.errors.contains("the client is registered, but could not be stored here: "), "\(outcome)")
+        }
+    }
+
     @Test func `no line is printed that cannot sign in, but why`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(
@@ -92,6 +102,29 @@ struct RegisterTests {
                 "register", "--issuer", fixture.issuer, "--redirect-uri", Self.redirect)
             #expect(outcome.status == 0 && !outcome.output.contains("Sign in with"), "\(outcome)")
             #expect(outcome.errors.contains("'vscode:/callback', not '\(Self.redirect)'"), "\(outcome)")
+        }
+    }
+
+    @Test func `a redirect URI that login cannot receive is named, and no line is printed`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["redirect_uris"] = ["https://app.example/cb"] }, at: .clientRegistration)
+            let outcome = try await fixture.run(
+                "register", "--issuer", fixture.issuer, "--redirect-uri", "https://app.example/cb")
+            #expect(outcome.status == 0 && !outcome.output.contains("Sign in with"), "\(outcome)")
+            #expect(outcome.errorLines.count == 1, "\(outcome)")
+            #expect(
+                outcome.errors.contains(
+                    "'sign-in login' cannot use it: it can receive no redirect to https://app.example"),
+                "\(outcome)")
+            // Of several, the one that it can receive is used.
+            fixture.provider.fault(
+                .editDocument { $0["redirect_uris"] = ["https://app.example/cb", .string(Self.redirect)] },
+                at: .clientRegistration)
+            let line = ["register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "https://app.example/cb"]
+            let both = try await fixture.start(line + ["--redirect-uri", Self.redirect]).outcome().result()
+            let id = try #require(both["client_id"]?.string)
+            _ = try await login(fixture, ["--client-id", id]).result()
         }
     }
 
