@@ -102,7 +102,7 @@ struct Tool: ParsableCommand {
                 }
             }
         } catch let error as WrongUsage {
-            console.fail(code: "usage", error.message)
+            console.fail(error)
             return 2
         } catch let error as AuthError {
             console.fail(code: error.code.rawValue, console.advice.message(error, console.arguments))

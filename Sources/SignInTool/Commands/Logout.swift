@@ -69,7 +69,15 @@ struct Logout: Command {
         }
         if forget { try (profile ?? store.flatMap(StateFolder.profile))?.forget() }
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
-        try console.succeed(.object(signedOut.json), text: "Signed out.")
+        let profiles = signedOut.hadSession ? [] : try await session.profilesOfClient(within: limit)
+        let text =
+            signedOut.hadSession
+            ? "Signed out."
+            : profiles.isEmpty
+                ? "No such session is stored."
+                : "No such session is stored without a profile. To sign out of the session of a profile: "
+                    + profiles.map { "sign-in logout \($0)" }.joined(separator: ", or ")
+        try console.succeed(.object(signedOut.json), text: text)
         return 0
     }
 

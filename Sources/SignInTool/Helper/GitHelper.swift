@@ -43,7 +43,8 @@ struct GitHelper: CredentialHelper {
     /// helper if this one prints nothing. Without `--username`, any name that a URL has is right: servers that know the
     /// user by the token ignore it.
     private func mayAnswer(_ request: GitCredential) -> Bool {
-        guard let host = request["host"], ["https", "http"].contains(request["protocol"]),
+        // The parts of `url` would take the place of those that git has sent. It sends none to helpers.
+        guard request["url"] == nil, let host = request["host"], ["https", "http"].contains(request["protocol"]),
             server.mayGetToken(host, isEncrypted: request["protocol"] == "https")
         else { return false }
         guard let username = server.username, let asked = request["username"] else { return true }

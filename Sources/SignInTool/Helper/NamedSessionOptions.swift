@@ -35,10 +35,10 @@ struct NamedSessionOptions: ParsableArguments, Sendable {
         }
         let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
         let choices = try await SessionOptions.choices(StateFolder.entries(stores))
-        throw WrongUsage(
-            "a helper needs the name of its session, "
-                + (choices.isEmpty
-                    ? "--profile NAME, or --issuer URL and --client-id ID. None is stored: see 'sign-in login --help'"
-                    : choices.joined(separator: ", or ")))
+        throw choices.isEmpty
+            ? WrongUsage(
+                "a helper needs the name of its session, --profile NAME, or --issuer URL and --client-id ID. None is "
+                    + "stored: see 'sign-in login --help'")
+            : WrongUsage("a helper needs the name of its session", choosing: choices.map { .init(words: $0) })
     }
 }

@@ -73,6 +73,16 @@ struct Console: Sendable {
         note(message)
     }
 
+    /// Prints an error of usage. For people, each choice is in a line of its own, to copy.
+    func fail(_ error: WrongUsage) {
+        guard !json, error.choices.count > 1 else { return fail(code: "usage", error.message) }
+        note("\(error.summary):")
+        for choice in error.choices {
+            if let meaning = choice.meaning { say("  \(meaning):") }
+            say((choice.meaning == nil ? "  " : "    ") + choice.words)
+        }
+    }
+
     static func json(_ code: String, _ message: String) -> JSON {
         ["code": .string(code), "message": .string(message.onOneLine)]
     }

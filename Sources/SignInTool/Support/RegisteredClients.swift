@@ -88,8 +88,9 @@ struct RegisteredClients: Sendable {
         }
         let found = try all(at: issuer).filter { !$0.isOurs }
         guard found.count > 1 else { return found.first }
-        let choices = found.map { ["--client-id", $0.client.id].shellLine }.joined(separator: ", or ")
-        throw WrongUsage("several clients are registered at \(issuer), choose one: \(choices)")
+        throw WrongUsage(
+            "several clients are registered at \(issuer), choose one",
+            choosing: found.map { .init(words: ["--client-id", $0.client.id].shellLine) })
     }
 
     /// Returns whether the user may have registered a client at the issuer. One that cannot be read is reported when it

@@ -46,8 +46,8 @@ extension SessionOptions {
             return (issuer ?? name.issuer) == name.issuer && (clientID ?? name.clientID) == name.clientID
         }
         guard entries.count > 1 else { return entries.first?.store }
-        let choices = Self.choices(entries)
-        throw WrongUsage("several sessions are stored, choose one: \(choices.joined(separator: ", or "))")
+        throw WrongUsage(
+            "several sessions are stored, choose one", choosing: Self.choices(entries).map { .init(words: $0) })
     }
 
     /// Returns the session in the store that ``find(within:)`` has found.
@@ -139,17 +139,22 @@ extension SessionOptions {
         _ found: (any TokenStore)?, _ console: Console, _ limit: Duration
     ) async throws -> String {
         if let profile = try chosenProfile, try profile.signIn == nil { return ": \(try profile.isUnknown)" }
-        if profile == nil, store == nil, let issuer, let clientID {
-            let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
-            let profiles = try await StateFolder.entries(stores).filter { entry in
-                entry.profile != nil && entry.name.map { $0 == (issuer, clientID) } == true
-            }
-            guard profiles.isEmpty else {
-                let choices = Self.choices(profiles).joined(separator: ", or ")
-                return " without a profile. To use the session of a profile, name it: \(choices)"
-            }
+        let profiles = try await profilesOfClient(within: limit)
+        guard profiles.isEmpty else {
+            return
+                " without a profile. To use the session of a profile, name it: \(profiles.joined(separator: ", or "))"
         }
         return ". Sign in with: \(try line(found, nil, console).shellLine)"
+    }
+
+    /// Returns the options that select the profiles with a session of the client that the options name.
+    func profilesOfClient(within limit: Duration) async throws -> [String] {
+        guard profile == nil, store == nil, let issuer, let clientID else { return [] }
+        let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+        return try await Self.choices(
+            StateFolder.entries(stores).filter { entry in
+                entry.profile != nil && entry.name.map { $0 == (issuer, clientID) } == true
+            })
     }
 
     private func profile(of found: (any TokenStore)?) throws -> Profile? {

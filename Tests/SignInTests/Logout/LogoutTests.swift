@@ -229,6 +229,23 @@ struct LogoutTests {
         }
     }
 
+    @Test func `a sign-out of no session does not say that there was one, and names the profiles`() async throws {
+        try await withDesk { fixture in
+            #expect(try await fixture.run("logout").output == "No such session is stored.\n")
+            _ = try await fixture.login("--profile", "work").result()
+            let named = ["logout", "--issuer", fixture.issuer, "--client-id"]
+            let other = try await fixture.start(named + ["other"]).outcome()
+            #expect(other.status == 0 && other.output == "No such session is stored.\n", "\(other)")
+            let same = try await fixture.start(named + ["demo"]).outcome()
+            #expect(
+                same.output == "No such session is stored without a profile. To sign out of the session of a profile: "
+                    + "sign-in logout --profile work\n")
+            let json = try await fixture.start(named + ["demo", "--json"]).outcome().result()
+            #expect(json == ["revoked": [], "session_ended": false])
+            #expect(fixture.stored == ["work.json", "work.profile"] && fixture.provider.count(.revocation) == 0)
+        }
+    }
+
     @Test func `a session that has ended is signed out too`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

@@ -40,6 +40,27 @@ struct SessionChoiceTests {
         }
     }
 
+    @Test func `for people, each choice is in a line of its own`() async throws {
+        try await withTwoSessions { fixture in
+            let outcome = try await fixture.run("token")
+            #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome)")
+            let lines = ["-second", "demo"].map { "  --issuer \(fixture.issuer) --client-id \($0)" }
+            #expect(
+                outcome.errorLines == ["sign-in: several sessions are stored, choose one:"] + lines, "\(outcome)")
+        }
+    }
+
+    /// The session may be in either store.
+    @Test func `a profile with a session in two stores is one choice`() async throws {
+        try await withTwoSessions { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            try "profile work\n".write(
+                toFile: fixture.sessions + "/work.keyring", atomically: true, encoding: .utf8)
+            let message = try await fixture.run("token", "--json").wrongUsage()
+            #expect(message.ranges(of: "--profile work").count == 1, "\(message)")
+        }
+    }
+
     @Test func `--issuer and --client-id choose the session`() async throws {
         try await withTwoSessions { fixture in
             for choice in [["--client-id", "-second"], ["--issuer", fixture.issuer, "--client-id", "-second"]] {
