@@ -38,7 +38,9 @@ extension [String] {
             guard let quoted = word.quotedForShell else {
                 let option = index > 0 && self[index - 1].hasPrefix("--") ? self[index - 1] : ""
                 let what = option.isEmpty ? "a word" : "the value of \(option)"
-                return "(a line that is not shown, because \(what) has control characters)"
+                let isControl = word.unicodeScalars.contains { $0.properties.generalCategory == .control }
+                let kind = isControl ? "control characters" : "invisible characters"
+                return "(a line that is not shown, because \(what) has \(kind))"
             }
             line.append(quoted)
         }

@@ -26,6 +26,11 @@ extension Issuer {
         uri[Self.startOfPath(uri)...].hasPrefix("/\(redirectComponent)/")
     }
 
+    /// Returns a redirect URI without this issuer's component: what ``redirectPath(for:)`` was called with.
+    package func redirectBase(of uri: String) -> String {
+        owns(redirectURI: uri) ? uri.replacing("/\(redirectComponent)", with: "", maxReplacements: 1) : uri
+    }
+
     private static func startOfPath(_ uri: String) -> String.Index {
         guard !uri.hasPrefix("/"), let colon = uri.firstIndex(of: ":") else { return uri.startIndex }
         let rest = uri[colon...].dropFirst()

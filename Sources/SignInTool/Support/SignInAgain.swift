@@ -15,7 +15,11 @@ extension AuthStateRecord {
             issuer: provider.issuer.string, clientID: client.id, for: resources)
         // The option --issuer would be the user's agreement to any page of that issuer. So the resource names it again.
         if provider.resource == nil { words += ProviderOptions(of: provider).words }
-        if provider.resource == nil || registered?.isOurs != true { words += ["--client-id", client.id] }
+        if isOfDocument {
+            words += ["--client-document", client.id]
+        } else if provider.resource == nil || registered?.isOurs != true {
+            words += ["--client-id", client.id]
+        }
         if registered == nil { words += ClientOptions(of: client).words }
         // At a server of OAuth without OpenID Connect, a sign-in that requests an ID token fails.
         let standard: [Scope] = [.openID, .profile, .offlineAccess]
@@ -27,14 +31,30 @@ extension AuthStateRecord {
         }
         words += resources.flatMap { ["--resource", $0] }
         if client.dpop != nil { words.append("--dpop") }
-        return registered == nil && words[0] == "login" ? words + redirectWords : words
+        return words[0] == "login" ? words + redirectWords(unless: registered?.redirectURI) : words
     }
 
-    /// The options for a redirect URI that is not the default one. The kernel chooses ports from 32768: a lower one was an
-    /// option of the sign-in.
-    private var redirectWords: [String] {
+    /// Whether the client is a published one that the sign-in chose for a resource: then the redirect URI is the issuer's.
+    private var isOfDocument: Bool {
+        client.id.contains("://") && redirectURI.map(client.provider.issuer.owns) == true
+            && client.registration == nil
+    }
+
+    /// The options for a redirect URI that is not the default one.
+    ///
+    /// - Parameter registered: The default of a registered client. Any option replaces all of it.
+    private func redirectWords(unless registered: String?) -> [String] {
         guard let redirectURI else { return [] }
-        guard let url = try? SecureURL(redirectURI), url.isLoopback else { return ["--redirect-uri", redirectURI] }
+        let uri = isOfDocument ? client.provider.issuer.redirectBase(of: redirectURI) : redirectURI
+        let words = Self.words(of: uri)
+        guard let registered else { return words }
+        guard words != Self.words(of: registered) else { return [] }
+        return words.isEmpty ? ["--redirect-path", "/callback"] : words
+    }
+
+    /// The kernel chooses ports from 32768: a lower one was an option of the sign-in.
+    private static func words(of uri: String) -> [String] {
+        guard let url = try? SecureURL(uri), url.isLoopback else { return ["--redirect-uri", uri] }
         var words: [String] = []
         if url.host != "127.0.0.1" { words += ["--redirect-host", url.host] }
         if let port = url.port, port < 32768 { words += ["--redirect-port", "\(port)"] }

@@ -73,8 +73,20 @@ struct SignInLine {
     func agreeing(to issuer: String, scope: [Scope]?, dpop: Bool) -> SignInLine {
         var words = words
         if let scope, value(of: "--scope") == nil { words += ["--scope", scope.spaceDelimited ?? ""] }
-        if dpop, !options.contains(where: { $0.name == "--dpop" }) { words.append("--dpop") }
-        return SignInLine(words + ["--issuer", issuer])
+        if dpop { words.append("--dpop") }
+        return SignInLine(words + ["--issuer", issuer]).withoutRepetitions
+    }
+
+    /// The line without the options that a later one repeats or, as the parser does, replaces.
+    private var withoutRepetitions: SignInLine {
+        let options = options
+        let kept = options.indices.filter { index in
+            !options[(index + 1)...].contains { later in
+                later.name == options[index].name
+                    && (!Self.ofSeveralValues.contains(later.name) || later.value == options[index].value)
+            }
+        }
+        return SignInLine(words.prefix(1) + kept.flatMap { options[$0].words })
     }
 
     /// What is the same in each sign-in with these options, wherever it runs.
@@ -98,6 +110,7 @@ struct SignInLine {
     private static let ofThisRun = [
         "--json", "--verbose", "--replace-store", "--userinfo", "--profile", "--timeout",
     ]
+    private static let ofSeveralValues = ["--redirect-port", "--resource", "--param"]
     private static let paths = [
         "--client-secret-file", "--client-key", "--client-assertion-file", "--password-file", "--ca-file",
     ]

@@ -56,6 +56,21 @@ struct ClientDocumentTests {
         }
     }
 
+    @Test func `the line that signs in again names the document`() async throws {
+        try await run { fixture, document, login in
+            _ = try await fixture.start(login).outcome().result()
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+            let message = try await fixture.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            #expect(
+                message.contains(" --client-document \(document.origin)/client.json")
+                    && !message.contains("--redirect") && !message.contains("--client-id"), "\(message)")
+            let line = try #require(message.components(separatedBy: " with: ").last)
+            _ = try await fixture.start(["sh", "-c", line + " --json"], []).outcome().result()
+            let uris = fixture.provider.log(.authorization).compactMap { $0.query["redirect_uri"] }
+            #expect(Set(uris.map { $0.replacing(/:\d+/, with: "") }).count == 1, "\(uris)")
+        }
+    }
+
     /// What is wrong with a document, and how the provider reports it.
     enum Flaw: String, CaseIterable {
         case anotherClient = "expected the client_id in the document of the client to be its URL"

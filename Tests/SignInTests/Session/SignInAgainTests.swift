@@ -109,6 +109,75 @@ struct SignInAgainTests {
         }
     }
 
+    @Test(arguments: [[], ["--redirect-path", "/other"]])
+    func `the redirect URI is named if it is not the one that the registered client uses`(options: [String])
+        async throws
+    {
+        try await withDesk { fixture in
+            let uris = ["/callback", "/other"].flatMap { ["--redirect-uri", "http://127.0.0.1" + $0] }
+            let register = ["register", "--json", "--issuer", fixture.issuer] + uris
+            _ = try await fixture.start(register).outcome().result()
+            try await expectTheSame(["--issuer", fixture.issuer] + options, fixture, contains: "--client-id")
+            let line = try await commandAfterTheEnd(fixture)
+            #expect(line.contains("--redirect") == !options.isEmpty, "\(line)")
+            let used = fixture.provider.log(.authorization).compactMap { $0.query["redirect_uri"] }
+            #expect(used.allSatisfy { $0.hasSuffix(options.last ?? "/callback") }, "\(used)")
+        }
+    }
+
+    /// Where an option of `login` is named again, if the session has ended.
+    private enum Repetition {
+        /// In the line that the error names, as the session has it.
+        case line
+        /// In what the profile remembers. A session does not hold how its authorization request was decorated.
+        case profile
+        /// Nowhere: it says what to print, how long to wait, or what to replace in this call.
+        case nowhere
+    }
+
+    private static let repetitions: [String: Repetition] = [
+        "--issuer": .line, "--preset": .line, "--authorization-endpoint": .line, "--token-endpoint": .line,
+        "--device-endpoint": .line, "--client-id": .line, "--client-secret-file": .line, "--client-key": .line,
+        "--client-assertion-file": .line, "--client-auth": .line, "--assertion-audience": .line,
+        "--client-document": .line, "--scope": .line, "--redirect-host": .line, "--redirect-path": .line,
+        "--redirect-port": .line, "--redirect-uri": .line, "--resource": .line, "--dpop": .line, "--store": .line,
+        "--profile": .line, "--ca-file": .line, "--proxy-auth": .line,
+        "--prompt": .profile, "--login-hint": .profile, "--max-age": .profile, "--acr-values": .profile,
+        "--ui-locales": .profile, "--param": .profile, "--par": .profile, "--no-browser": .profile,
+        "--userinfo": .nowhere, "--replace-store": .nowhere, "--json": .nowhere, "--verbose": .nowhere,
+        "--timeout": .nowhere, "--version": .nowhere, "--help": .nowhere,
+    ]
+
+    @Test func `each option of login is in the line or in the profile, or is for one call`() async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.resources.append("https://api.example/")
+        try await withDesk(configuration) { fixture in
+            let help = try await fixture.run("login", "--help").output
+            let options = help.matches(of: /(?m)^  (?:-h, )?(--[a-z-]+)/).map { String($0.1) }
+            #expect(Set(options) == Set(Self.repetitions.keys))
+
+            let line = [
+                "--scope", "'openid email offline_access'", "--redirect-host", "localhost", "--redirect-path", "/other",
+                "--resource", "https://api.example/", "--dpop",
+            ]
+            let profile = [
+                "--prompt", "consent", "--login-hint", "alice", "--max-age", "600", "--ui-locales", "en", "--param",
+                "audience=x", "--par", "--acr-values", "urn:local-provider:password",
+            ]
+            let login = fixture.loginArguments([]) + (line + profile).map { $0.replacing("'", with: "") }
+            let first = try await fixture.start(login).outcome()
+            #expect(try first.result()["has_refresh_token"] == true, "\(first)")
+            let shown = try await commandAfterTheEnd(fixture)
+            for option in line { #expect(shown.contains(option), "\(option): \(shown)") }
+            for option in profile where option.hasPrefix("--") {
+                #expect(Self.repetitions[option] == .profile && !shown.contains(option), "\(shown)")
+            }
+            _ = try await fixture.start(login + ["--profile", "work"]).outcome().result()
+            let remembered = try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8)
+            for word in profile { #expect(remembered.contains("\"\(word)\""), "\(remembered)") }
+        }
+    }
+
     @Test func `a scope that the provider does not list is not requested`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(
@@ -250,14 +319,16 @@ struct SignInAgainTests {
         }
     }
 
-    @Test func `a client id with a control character is not in the line, and the error says so`() async throws {
-        let id = "a\ntouch pwned\n"
+    @Test(arguments: [("a\ntouch pwned\n", "control characters"), ("a\u{202E}b", "invisible characters")])
+    func `a client id with a character that a terminal does not show is not in the line`(id: String, what: String)
+        async throws
+    {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients.append(RegisteredClient(id: id, redirectURIs: [.anyLoopback]))
         try await withDesk(configuration) { fixture in
             _ = try await fixture.login(client: id).result()
             let line = try await commandAfterTheEnd(fixture)
-            #expect(line == "(a line that is not shown, because the value of --client-id has control characters)")
+            #expect(line == "(a line that is not shown, because the value of --client-id has \(what))")
         }
     }
 }
