@@ -108,7 +108,7 @@ extension AuthorizationRequest {
         /// Whether a response without the issuer's name, or with another one, is refused before its code is sent: by the
         /// `iss` that the provider promises (RFC 9207), or because the response or its ID token is signed (JARM §2.4,
         /// RFC 9700 §4.4.2).
-        func showsIssuer(of provider: ProviderMetadata) -> Bool {
+        package func showsIssuer(of provider: ProviderMetadata) -> Bool {
             provider.authorizationResponseIssParameterSupported || responseMode?.isSigned == true
                 || responseType == .codeIDToken
         }

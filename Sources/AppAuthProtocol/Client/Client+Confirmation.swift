@@ -30,13 +30,13 @@ extension ProviderMetadata {
     ///
     /// - Parameter isShared: Whether another provider may know the client with the same redirect URI.
     /// - Throws: As ``Client/confirmed(_:for:redirectURI:)``.
-    func confirmed(
+    package func confirmed(
         _ agreed: SignInConfirmation?, for endpoints: [SecureURL], isShared: Bool = false
     ) throws -> ProviderMetadata {
         guard let resource else { return self }
         let needed = SignInConfirmation(resource: resource, issuer: issuer.url, endpoints: endpoints)
         guard isShared || !needed.elsewhere.isEmpty else { return self }
-        guard agreed == needed || agreement == needed else {
+        guard let known = [agreed, agreement].compactMap(\.self).first(where: { $0.covers(needed) }) else {
             var error = AuthError(
                 .confirmationRequired, .authorization, "\(needed.summary). The user must agree first", outcome: .notSent
             )
@@ -44,7 +44,14 @@ extension ProviderMetadata {
             throw error
         }
         var provider = self
-        provider.agreement = needed
+        provider.agreement = known
         return provider
+    }
+}
+
+extension SignInConfirmation {
+    /// Whether the user has seen all endpoints of another confirmation, perhaps with those of a registration before it.
+    fileprivate func covers(_ other: SignInConfirmation) -> Bool {
+        resource == other.resource && issuer == other.issuer && other.elsewhere.allSatisfy(elsewhere.contains)
     }
 }

@@ -46,7 +46,7 @@ public struct ProtectedResource: Sendable, Hashable {
             }
             return strings
         }
-        authorizationServers = try (list("authorization_servers") ?? []).map { name in
+        let servers = try (list("authorization_servers") ?? []).map { name in
             let issuer: Issuer
             do { issuer = try Issuer(name) } catch let error as AuthError {
                 throw object.refusal("'authorization_servers': \(error.message)")
@@ -56,6 +56,7 @@ public struct ProtectedResource: Sendable, Hashable {
             }
             return issuer
         }
+        authorizationServers = servers.indices.filter { !servers[..<$0].contains(servers[$0]) }.map { servers[$0] }
         scope = try demanded ?? (list("scopes_supported") ?? []).map(Scope.init(rawValue:))
         requiresDPoP = object.members["dpop_bound_access_tokens_required"]?.bool ?? false
         (self.url, document) = (url, object.members)

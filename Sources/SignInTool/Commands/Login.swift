@@ -66,7 +66,8 @@ struct Login: Command {
         return try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
                 provider, clientID, client, target, scope: scope, dpop: dpop, redirect: redirect,
-                for: .authorizationCode, replacing: former, console)
+                asked: asked.options(over: .init()).withTypedParameters(), for: .authorizationCode, replacing: former,
+                console)
         } _: { chosen in
             try await signIn(at: chosen, console, within: limit, until: deadline)
         }

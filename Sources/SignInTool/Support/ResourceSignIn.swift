@@ -42,8 +42,10 @@ struct ResourceOptions: ParsableArguments, Sendable {
 /// A sign-in at the authorization server that a resource names.
 struct ResourceSignIn {
     let resource: ProtectedResource
-    let provider: ProviderMetadata
+    private(set) var provider: ProviderMetadata
     let scope: [Scope]
+    /// The endpoints that the user must know of before the sign-in.
+    private let endpoints: [ProviderMetadata.Endpoint]
 
     /// The client of the sign-in.
     struct ChosenClient {
@@ -60,9 +62,11 @@ struct ResourceSignIn {
     /// - Parameters:
     ///   - issuer: The user's choice, if the resource has several authorization servers.
     ///   - scope: The scopes that the user names; nil for those of the resource.
+    ///   - options: The options of the authorization request.
     ///   - grant: The grant of the sign-in.
     init(
-        _ resources: [String], issuer: String?, scope: String?, for grant: GrantType, _ console: Console
+        _ resources: [String], issuer: String?, scope: String?, options: AuthorizationRequest.Options,
+        for grant: GrantType, _ console: Console
     ) async throws {
         guard let url = resources.first, resources.count == 1 else {
             throw WrongUsage("--resource: without --issuer and --client-id, expected one resource")
@@ -70,9 +74,18 @@ struct ResourceSignIn {
         let discovery = Discovery(environment: console.environment)
         resource = try await discovery.protectedResource(at: url)
         guard issuer != nil || resource.authorizationServers.count < 2 else {
-            throw WrongUsage(await resource.choice(for: grant, console))
+            throw await resource.choice(for: grant, console)
         }
-        provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
+        var provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
+        // The issuer of a profile only chooses the server: only in the command line of this call, it is the agreement.
+        if SignInLine(console.arguments).value(of: "--issuer") == nil { provider.resource = resource.url }
+        if grant == .deviceCode {
+            provider = try await discovery.complete(provider, with: .deviceAuthorization)
+            endpoints = DeviceAuthorizationRequest.endpoints
+        } else {
+            endpoints = options.showsIssuer(of: provider) ? [] : AuthorizationRequest.endpoints
+        }
+        self.provider = provider
         self.scope = scope.map([Scope].init(spaceDelimited:)) ?? resource.scope(at: provider)
         console.say("\(url) is protected by \(provider.issuer).")
     }
@@ -84,7 +97,7 @@ struct ResourceSignIn {
     ///   - redirect: The options for the redirect URI; nil if there will be no redirect.
     ///   - grant: The grant of the sign-in.
     ///   - former: A registered client that can no longer be used.
-    func client(
+    mutating func client(
         _ id: String?, document: String?, redirect: RedirectOptions?, for grant: GrantType,
         replacing former: RegisteredClient?, _ console: Console
     ) async throws -> ChosenClient {
@@ -105,15 +118,21 @@ struct ResourceSignIn {
         return ChosenClient(id: new.client.id, registered: new, isAutomatic: true, isNew: true)
     }
 
-    private func register(_ redirectURIs: [String]?, _ console: Console) async throws -> RegisteredClient {
+    private mutating func register(_ redirectURIs: [String]?, _ console: Console) async throws -> RegisteredClient {
         // Some providers have the endpoint only in the document of RFC 8414.
-        let provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
+        var provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
         guard provider[.registration] != nil else {
             throw AuthError(
                 .invalidMetadata, .registration,
                 "the provider \(provider.issuer) has no 'registration_endpoint' in its metadata. Register a client there, "
                     + "and pass its --client-id", outcome: .notSent)
         }
+        // Once, before anything is left at the provider: for the registration and for the sign-in.
+        let used = (endpoints + [.registration]).compactMap { provider[$0] }
+        provider = try await console.asking(by: console.line, scope: scope, dpop: resource.requiresDPoP) {
+            [provider] in try provider.confirmed($0, for: used)
+        }
+        self.provider = provider
         // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI(path: provider.issuer.redirectPath())]
         var metadata = ClientMetadata(nativeAppWith: uris, name: "sign-in")
@@ -123,9 +142,7 @@ struct ResourceSignIn {
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
         let scopes = scope.adding(listed)
         metadata.scope = scopes.isEmpty ? nil : scopes
-        let request = try await console.asking(by: console.line, scope: scope, dpop: resource.requiresDPoP) {
-            try ClientRegistrationRequest(provider: provider, metadata: metadata, confirmed: $0)
-        }
+        let request = try ClientRegistrationRequest(provider: provider, metadata: metadata)
         let registration = try await request.send(in: console.environment)
         for uri in uris { try registration.check(redirectURI: uri) }
         let client = try registration.client(at: provider)
@@ -157,24 +174,24 @@ extension ProtectedResource {
     /// How many servers are shown.
     private static let most = 5
 
-    /// Returns the message that the user must choose one of the servers: for each, where it leads the user, and the
-    /// command line that signs in there.
-    fileprivate func choice(for grant: GrantType, _ console: Console) async -> String {
+    /// Returns the error that the user must choose one of the servers: for each, where it leads the user, and the command
+    /// line that signs in there.
+    fileprivate func choice(for grant: GrantType, _ console: Console) async -> WrongUsage {
         let servers = authorizationServers.prefix(Self.most)
-        let choices = await withTaskGroup(of: (Int, String).self) { group in
+        let choices = await withTaskGroup(of: (Int, WrongUsage.Choice).self) { group in
             for (index, server) in servers.enumerated() {
                 group.addTask { (index, await choice(of: server, for: grant, console)) }
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
         let rest = authorizationServers.count - servers.count
-        return
+        return WrongUsage(
             "\(url) has several authorization servers. With --issuer, you agree to sign in wherever that server leads "
-            + "you, and it gets access to what you have there. Choose one: "
-            + (choices + (rest > 0 ? ["one of \(rest) others"] : [])).joined(separator: ", or ")
+                + "you, and it gets access to what you have there. Choose one",
+            choosing: choices + (rest > 0 ? [.init(words: "one of \(rest) others")] : []))
     }
 
-    private func choice(of server: Issuer, for grant: GrantType, _ console: Console) async -> String {
+    private func choice(of server: Issuer, for grant: GrantType, _ console: Console) async -> WrongUsage.Choice {
         // Only for the message, which must not wait for a server that does not respond.
         let provider = try? await withTimeout(.seconds(5), .discovery, "no metadata") {
             try await Discovery(environment: console.environment).metadata(for: self, choosing: server)
@@ -184,7 +201,9 @@ extension ProtectedResource {
             resource: url, issuer: server.url, endpoints: endpoints.compactMap { provider?[$0] })
         let line = console.line.agreeing(
             to: server.string, scope: provider.map(scope(at:)) ?? scope, dpop: requiresDPoP)
-        return server.url.shownHost + (used.hostsElsewhere.map { ", which uses \($0)" } ?? "") + ": " + line.shellLine
+        return .init(
+            meaning: server.url.shownHost + (used.hostsElsewhere.map { ", which uses \($0)" } ?? ""),
+            words: line.shellLine)
     }
 }
 

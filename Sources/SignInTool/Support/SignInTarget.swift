@@ -17,18 +17,19 @@ struct SignInTarget {
 
     /// - Parameters:
     ///   - redirect: The options for the redirect URI; nil if there will be no redirect.
+    ///   - asked: The options of the authorization request.
     ///   - grant: The grant of the sign-in.
     ///   - former: A client that an earlier sign-in has registered for a resource, and that can no longer be used.
     init(
         _ provider: ProviderOptions, _ clientID: String?, _ client: ClientOptions, _ target: ResourceOptions,
-        scope: String?, dpop: Bool, redirect: RedirectOptions?, for grant: GrantType,
-        replacing former: RegisteredClient? = nil, _ console: Console
+        scope: String?, dpop: Bool, redirect: RedirectOptions?, asked: AuthorizationRequest.Options = .init(),
+        for grant: GrantType, replacing former: RegisteredClient? = nil, _ console: Console
     ) async throws {
         var (requiresDPoP, isAutomatic) = (dpop, false)
         if try former != nil || target.decide(provider, clientID: clientID, for: grant) {
-            let found = try await ResourceSignIn(
-                former?.resource.map { [$0] } ?? target.resource, issuer: provider.issuer, scope: scope, for: grant,
-                console)
+            var found = try await ResourceSignIn(
+                former?.resource.map { [$0] } ?? target.resource, issuer: provider.issuer, scope: scope, options: asked,
+                for: grant, console)
             let chosen = try await found.client(
                 former == nil ? clientID : nil, document: target.document, redirect: redirect, for: grant,
                 replacing: former, console)

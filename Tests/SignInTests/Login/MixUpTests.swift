@@ -187,6 +187,65 @@ struct MixUpTests {
         }
     }
 
+    @Test(arguments: ["login", "device"], [true, false])
+    func `no client is registered before the one question`(command: String, isAllElsewhere: Bool) async throws {
+        try await run { fixture, url, honest in
+            let page = JSON.string(honest.url(command == "login" ? .authorization : .deviceAuthorization))
+            let registration = honest.url(.clientRegistration)
+            fixture.provider.fault(
+                .editDocument { document in
+                    document[command == "login" ? "authorization_endpoint" : "device_authorization_endpoint"] = page
+                    if isAllElsewhere { document["registration_endpoint"] = .string(registration) }
+                }, at: .openIDConfiguration, times: nil)
+            let line = [command, "--json", "--timeout", "30", "--resource", url]
+            let message = try await fixture.start(line).outcome().failure(1, "confirmation_required")
+            #expect(message.contains(Self.host(honest.issuer)), "\(message)")
+            #expect(honest.log.isEmpty && fixture.provider.count(.clientRegistration) == 0)
+            #expect(fixture.stored.isEmpty)
+
+            let terminal = try Pseudoterminal()
+            let options = command == "login" ? ["--no-browser"] : []
+            let process = try fixture.start(line + options, input: terminal.input)
+            _ = try await process.line { $0.hasPrefix("  other servers: ") }
+            try await terminal.wait(for: .bytes)
+            terminal.type("yes\n")
+            _ = try await process.line { $0.hasPrefix("Registered") }
+            if command == "login" {
+                #expect(try await Redirects(process).url.hasPrefix(honest.url(.authorization)))
+                process.send(SIGINT)
+            }
+            let outcome = try await process.outcome()
+            #expect(outcome.errorLines.filter { $0.contains("Sign in?") }.count == 1, "\(outcome)")
+        }
+    }
+
+    /// RFC 8628 §4 registers the endpoint in the metadata of RFC 8414.
+    @Test(arguments: [true, false])
+    func `an endpoint for devices that only the document of RFC 8414 has is asked about and used`(isElsewhere: Bool)
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.device
+        configuration.resourceDescription = ResourceDescription(scopes: ["api"])
+        try await withDesk(configuration) { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["device_authorization_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
+            if isElsewhere {
+                fixture.provider.fault(
+                    .editDocument { $0["device_authorization_endpoint"] = "http://127.0.0.2:9/device" },
+                    at: .oauthMetadata, times: nil)
+            }
+            let process = try fixture.start(["device", "--json", "--resource", fixture.provider.url(.api)])
+            guard isElsewhere else {
+                try await DeviceCode(process).decide("allow")
+                _ = try await process.outcome().result()
+                return
+            }
+            let message = try await process.outcome().failure(1, "confirmation_required")
+            #expect(message.contains("uses 127.0.0.2:9"), "\(message)")
+            #expect(fixture.provider.count(.clientRegistration) == 0)
+        }
+    }
+
     @Test func `no client is registered at another provider without an agreement`() async throws {
         try await run { fixture, url, honest in
             let elsewhere = JSON.string(honest.url(.clientRegistration))

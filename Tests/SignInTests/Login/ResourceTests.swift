@@ -47,6 +47,39 @@ struct ResourceTests {
         }
     }
 
+    @Test func `a registered client may be named, and its redirect URI stays the one of this issuer`() async throws {
+        try await run { fixture, url in
+            let login = ["login", "--json", "--resource", url]
+            let id = try await fixture.start(login).outcome().result()["client_id"]?.string
+            for issuer in [[], ["--issuer", fixture.issuer]] {
+                let named = ["--client-id", try #require(id), "--redirect-path", "/callback"] + issuer
+                _ = try await fixture.start(login + named).outcome().result()
+            }
+            let paths = fixture.provider.log(.authorization).compactMap { request in
+                request.query["redirect_uri"].flatMap { try? SecureURL($0).path }
+            }
+            #expect(Set(paths).count == 1 && paths[0] != "/callback", "\(paths)")
+        }
+    }
+
+    @Test(arguments: [
+        (["--redirect-path", "/a"], ["127.0.0.1/*/a"]),
+        (["--redirect-host", "both"], ["127.0.0.1/*/callback", "[::1]/*/callback"]),
+        (["--redirect-port", "PORT"], ["127.0.0.1:PORT/*/callback"]),
+    ])
+    func `the redirect URIs that the options name are registered`(options: [String], expected: [String]) async throws {
+        try await run { fixture, url in
+            let listener = try LoopbackRedirectListener()
+            listener.close()
+            let port = try #require(listener.redirectURI.firstMatch(of: /:(\d+)/)?.1)
+            let options = options.map { $0.replacing("PORT", with: port) }
+            _ = try await fixture.start(["login", "--json", "--resource", url] + options).outcome().result()
+            let sent = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
+            let uris = sent["redirect_uris"]?.strings?.map { $0.replacing(/\/[\w-]{22}\//, with: "/*/") }
+            #expect(uris == expected.map { "http://" + $0.replacing("PORT", with: port) })
+        }
+    }
+
     @Test func `a device signs in for a resource`() async throws {
         try await run { fixture, url in
             // The second time, with the client that the first has registered.
@@ -95,9 +128,19 @@ struct ResourceTests {
 
     @Test func `the issuer must be one that the resource names`() async throws {
         var description = ResourceDescription(scopes: ["api"])
-        description.authorizationServers = ["https://a.example", "https://b.example"]
+        description.authorizationServers = ["https://a.example", "https://b.example", "https://a.example"]
         try await run(description) { fixture, url in
             let several = try await fixture.run("login", "--json", "--resource", url).wrongUsage()
+            let text = try await fixture.run("login", "--resource", url)
+            #expect(text.status == 2 && text.errorLines.count == 5, "\(text)")
+            #expect(text.errorLines[0].hasPrefix("sign-in: \(url) has several") && text.errorLines[0].hasSuffix(":"))
+            let lines = ["a", "b"].flatMap { host in
+                [
+                    "  \(host).example:",
+                    "    sign-in login --resource \(url) --scope api --issuer https://\(host).example",
+                ]
+            }
+            #expect(Array(text.errorLines.dropFirst()) == lines, "\(text)")
             let line = "sign-in login --json --resource \(url) --scope api --issuer https://"
             #expect(several.contains("a.example: \(line)a.example, or b.example: \(line)b.example"), "\(several)")
             for command in ["login", "device"] {
@@ -106,7 +149,7 @@ struct ResourceTests {
                 try other.failure(1, "issuer_mismatch")
             }
             let asked = [fixture.provider.count(.api), fixture.provider.count(.resourceMetadata)]
-            #expect(asked == [3, 3] && fixture.provider.log.count == 6)
+            #expect(asked == [4, 4] && fixture.provider.log.count == 8)
         }
         description.authorizationServers = nil
         try await run(description) { fixture, url in
@@ -354,6 +397,33 @@ struct ResourceTests {
             #expect(try outcome.status == 1 && outcome.json()["status"] == 403)
             #expect(outcome.errorLines.last?.hasPrefix(reason) == true, "\(outcome)")
             #expect(fixture.provider.count(.authorization) == 1)
+        }
+    }
+
+    /// The user has typed it for what the issuer used then (RFC 9700 §4.4).
+    @Test func `the issuer that a profile remembers chooses a server, and is no agreement to what it uses now`()
+        async throws
+    {
+        try await run {
+            $0.sendsIssuerParameter = false
+        } _: { fixture, url in
+            let named = ["login", "--json", "--resource", url, "--issuer", fixture.issuer, "--profile", "notes"]
+            _ = try await fixture.start(named).outcome().result()
+            fixture.provider.fault(
+                .editDocument { $0["authorization_endpoint"] = "http://127.0.0.2:9/authorize" },
+                at: .openIDConfiguration, times: nil)
+            let message = try await fixture.run("login", "--json", "--profile", "notes")
+                .failure(1, "confirmation_required")
+            #expect(message.contains("uses 127.0.0.2:9") && fixture.browser.visits.count == 1, "\(message)")
+            for option in ["--issuer", "--resource"] {
+                #expect(message.ranges(of: option + " ").count == 1, "\(message)")
+            }
+            // On the command line of this call, it is the agreement.
+            let line = try #require(message.components(separatedBy: "sign in with: ").last)
+            let again = try fixture.start(["sh", "-c", "exec \(line) --no-browser --json"], [])
+            #expect(try await Redirects(again).url.hasPrefix("http://127.0.0.2:9/authorize"))
+            again.send(SIGINT)
+            _ = try await again.outcome()
         }
     }
 
