@@ -59,6 +59,30 @@ struct FullDiskTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a command that fails because of a full disk stores its tokens before it ends, unless it is interrupted`(
+        isInterrupted: Bool
+    ) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            try fixture.expire()
+            let hold = fixture.provider.hold(.token)
+            let process = try fixture.start(["userinfo", "--json", "--verbose", "--timeout", "3000"])
+            try await hold.arrived()
+            try await limit(process, "0")
+            hold.release()
+            _ = try await process.line { $0.contains("new tokens are not stored") }
+            if isInterrupted { process.send(SIGINT) } else { try await limit(process, "unlimited") }
+            let outcome = try await process.outcome()
+            #expect(outcome.status != 0 && outcome.errors.contains("cannot be written"), "\(outcome)")
+            let record = try fixture.record()
+            #expect((record.pendingRefresh == nil) == !isInterrupted)
+            guard !isInterrupted else { return }
+            #expect(fixture.provider.isAlive(try #require(record.accessToken?.value.reveal())))
+            #expect(fixture.provider.count(.token) == 2)
+        }
+    }
+
     @Test func `a sign-in that cannot be stored does not begin, and leaves nothing`() async throws {
         try await withDesk { fixture in
             try await fixture.start(limited(fixture), fixture.loginArguments([])).outcome().failure(1, "store")
