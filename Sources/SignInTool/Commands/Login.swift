@@ -122,7 +122,9 @@ struct Login: Command {
 
     /// Returns the command line of `sign-in device` with the same options.
     private func deviceLine(_ chosen: SignInTarget) -> SignInLine {
-        var words = ["device"] + provider.words + ["--client-id", chosen.configuration.clientID]
+        // An issuer that is no agreement here is none in that line either.
+        let isChosen = chosen.configuration.provider?.resource == nil
+        var words = ["device"] + (isChosen ? provider.words : []) + ["--client-id", chosen.configuration.clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         for resource in target.resource { add("--resource", resource) }
         words += client.words

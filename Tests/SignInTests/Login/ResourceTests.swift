@@ -427,6 +427,20 @@ struct ResourceTests {
         }
     }
 
+    @Test func `the line for a device leaves the issuer of a profile to the resource`() async throws {
+        try await run { fixture, url in
+            let named = ["login", "--json", "--resource", url, "--issuer", fixture.issuer, "--profile", "notes"]
+            _ = try await fixture.start(named).outcome().result()
+            for (line, isNamed) in [(named, true), (["login", "--json", "--profile", "notes"], false)] {
+                let process = try fixture.start(line + ["--no-browser"])
+                let offer = try await process.line { $0.hasPrefix("  sign-in device ") }
+                #expect(offer.contains("--issuer \(fixture.issuer)") == isNamed && offer.contains(url), "\(offer)")
+                process.send(SIGINT)
+                _ = try await process.outcome()
+            }
+        }
+    }
+
     @Test func `a profile remembers the resource`() async throws {
         try await run { fixture, url in
             let first = try await fixture.run("login", "--json", "--resource", url, "--profile", "work").result()
