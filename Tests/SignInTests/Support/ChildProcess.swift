@@ -60,6 +60,16 @@ final class ChildProcess: Sendable {
         try await line(of: { $0.errors }, isWanted)
     }
 
+    /// Waits for several lines of a kind on standard error.
+    func lines(_ count: Int, _ isWanted: @escaping @Sendable (String) -> Bool) async throws {
+        let found: Result<Void, Ended> = try await progress.wait { progress in
+            let lines = String(decoding: progress.errors, as: UTF8.self).components(separatedBy: "\n").dropLast()
+            if lines.filter(isWanted).count >= count { return .success(()) }
+            return progress.outcome.map { .failure(Ended(outcome: $0)) }
+        }
+        try found.get()
+    }
+
     /// Waits for a line on standard output.
     func outputLine(_ isWanted: @escaping @Sendable (String) -> Bool) async throws -> String {
         try await line(of: { $0.output }, isWanted)
