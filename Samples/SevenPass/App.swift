@@ -66,7 +66,7 @@ struct App: Sendable {
                 tell("The accounts API says:")
                 list(try await client.get("me"))
             case .refresh:
-                let token = try await client.freshAccessToken(forceRefresh: true)
+                let token = try await state.freshAccessToken(forceRefresh: true)
                 tell("Refreshed: the access token is valid until \(token.expiresAt?.formatted(.iso8601) ?? "revoked").")
             case .addOptIn:
                 try await client.post("me/optins", ["type": .string(type), "accepted": true])

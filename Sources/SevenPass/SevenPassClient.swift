@@ -22,7 +22,6 @@ public struct SevenPassClient: Sendable {
     private let base: APIBase
     private let secret: Secret?
     private let serviceID: String?
-    private let requestsRefreshToken: Bool
 
     /// Creates a client for the configuration's API base, or for its issuer if it has none.
     ///
@@ -35,17 +34,7 @@ public struct SevenPassClient: Sendable {
 
     init(_ state: AuthState, _ configuration: SevenPassConfiguration, base: String, _ serviceID: String?) throws {
         (self.state, self.serviceID, secret) = (state, serviceID, configuration.clientSecret)
-        requestsRefreshToken = configuration.scope.contains(.offlineAccess)
         self.base = try APIBase(base)
-    }
-
-    /// Returns a valid access token of the session, refreshing it if necessary, as
-    /// ``AuthState/freshAccessToken(minimumValidity:forceRefresh:parameters:)`` does.
-    ///
-    /// - Throws: As that function. If the session has no refresh token although the configuration requests
-    ///   `offline_access`, the error names what 7Pass also requires: `prompt=consent`.
-    public func freshAccessToken(forceRefresh: Bool = false) async throws -> AccessToken {
-        try await namingConsent { try await state.freshAccessToken(forceRefresh: forceRefresh) }
     }
 
     /// Sends a GET request; see ``send(_:_:_:query:headers:)``.
@@ -146,22 +135,8 @@ public struct SevenPassClient: Sendable {
 
     private func send(_ call: SevenPassCall) async throws -> TransportResponse {
         let url = try base.url(of: call.path)
-        return try await namingConsent {
-            try await state.send { token in
-                try call.request(at: url, serviceID: serviceID, proof: secret.map(token.proof))
-            }
-        }
-    }
-
-    /// The library's error advises to request `offline_access`, which the sign-in has done.
-    private func namingConsent<Value>(_ work: () async throws -> Value) async throws -> Value {
-        do { return try await work() } catch var error as AuthError
-            where error.code == .noRefreshToken && requestsRefreshToken
-        {
-            error.message =
-                "the access token cannot be refreshed, because 7Pass issued no refresh token: it does so only with "
-                + "prompt=consent. Sign in again with it"
-            throw error
+        return try await state.send { token in
+            try call.request(at: url, serviceID: serviceID, proof: secret.map(token.proof))
         }
     }
 

@@ -24,7 +24,26 @@ import Testing
             ]
             for (name, value) in expected { #expect(query[name] == value, "\(name)") }
             #expect(query["redirect_uri"]?.hasPrefix("http://127.0.0.1:") == true)
-            #expect(fixture.double.log(.token).first?.form["code_verifier"] != nil)
+            // RFC 7636 §4.6: the challenge is the digest of the verifier.
+            let verifier = try #require(fixture.double.log(.token).first?.form["code_verifier"])
+            let challenge = Base64URL.encode(Digest.sha256.hash(Array(verifier.utf8)))
+            #expect(query["code_challenge"] == challenge && verifier.utf8.count >= 43)
+        }
+    }
+
+    @Test func `everything but the issuer comes from the issuer's discovery document`() async throws {
+        try await withSevenPass { fixture in
+            let state = try await fixture.signIn()
+            let first = try #require(fixture.double.log.first)
+            #expect(first.endpoint == .openIDConfiguration && first.path == "/.well-known/openid-configuration")
+            let document = try await Discovery(environment: fixture.environment).metadata(for: fixture.issuer)
+            #expect(document.issuer == fixture.issuer)
+            let known = await state.record.client.provider
+            for endpoint in ["authorization", "token", "revocation", "end_session", "userinfo"] {
+                let url = try #require(document.document["\(endpoint)_endpoint"]?.string)
+                #expect(
+                    url.hasPrefix(fixture.double.issuer + "/") && known.document["\(endpoint)_endpoint"]?.string == url)
+            }
         }
     }
 
@@ -35,6 +54,39 @@ import Testing
             let state = try await fixture.signIn(configuration)
             #expect(await !state.record.hasRefreshToken)
             #expect(fixture.double.log(.authorization).first?.query["prompt"] == nil)
+        }
+    }
+
+    @Test func `without prompt=consent, the session's own error names that, and not the scope that was requested`()
+        async throws
+    {
+        try await withSevenPass { fixture in
+            let store = MemoryTokenStore()
+            let state = try await fixture.signIn(store: store) { $0.options.prompt = [.login] }
+            let record = try AuthStateRecord(decoding: #require(await store.load()).encoded(), from: "a test")
+            // In this process, and in the next one.
+            for state in [state, AuthState(record: record, store: store, environment: fixture.environment)] {
+                let error = await #expect(throws: AuthError.self) {
+                    try await state.freshAccessToken(forceRefresh: true)
+                }
+                #expect(error?.code == .noRefreshToken && error?.message.contains("prompt=consent") == true)
+                #expect(error?.message.contains("offline_access") == false, "\(error?.message ?? "")")
+            }
+        }
+    }
+
+    @Test func `no token is in what a session or a token prints`() async throws {
+        try await withSevenPass { fixture in
+            let state = try await fixture.signIn()
+            let (record, token) = (await state.record, try await state.freshAccessToken())
+            let secrets = [
+                token.value, try #require(record.refreshToken), try #require(record.idToken).rawValue,
+            ].map { $0.reveal() }
+            for value: Any in [token, record, state, record.additionalParameters, await state.claims as Any] {
+                var text = String(describing: value) + String(reflecting: value)
+                dump(value, to: &text)
+                for secret in secrets { #expect(!text.contains(secret), "\(type(of: value))") }
+            }
         }
     }
 
@@ -88,6 +140,25 @@ import Testing
             fixture.double.advance(91 * 86_400)
             let error = await #expect(throws: AuthError.self) { try await state.freshAccessToken() }
             #expect(error?.code == .signInRequired)
+        }
+    }
+
+    @Test func `an older registration identifies itself to the revocation as its authentication does`() async throws {
+        try await withSevenPass { fixture in
+            for isInForm in [false, true] {
+                let state = try await fixture.signIn(fixture.olderConfiguration) { signIn in
+                    if isInForm {
+                        signIn.authentication = signIn.clientSecret.map(ClientAuthentication.clientSecretPost)
+                    }
+                }
+                _ = await state.revokeTokens()
+                let revocation = try #require(fixture.double.log(.revocation).last)
+                #expect(revocation.status == 200)
+                // RFC 7009 §2.1: HTTP Basic has the client's ID.
+                #expect(revocation.form["client_id"] == (isInForm ? "seven-pass-legacy" : nil))
+                #expect(revocation.form["client_secret"] == (isInForm ? "legacy-secret" : nil))
+                #expect((revocation.headers[.authorization] == nil) == isInForm)
+            }
         }
     }
 

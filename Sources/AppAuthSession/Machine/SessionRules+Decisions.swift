@@ -112,12 +112,16 @@ extension SessionRules {
         guard let credential = record.credential else {
             // There is no way to a better token: the remaining validity is worth more than an error.
             if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
+            // OpenID Connect Core §11: providers ignore offline_access without prompt=consent.
+            let wasRequested = (record.scope + record.withheldScope).contains(.offlineAccess)
             return Decision(
                 .fail(
                     AuthError(
                         .noRefreshToken, .refresh,
-                        "the access token cannot be refreshed, because the provider issued no refresh token. Sign in "
-                            + "again and request offline_access",
+                        "the access token cannot be refreshed, because the provider issued no refresh token"
+                            + (wasRequested
+                                ? ": some providers do so only with prompt=consent. Sign in again"
+                                : ". Sign in again and request offline_access"),
                         outcome: .notSent)))
         }
         if let backoff = record.backoff {

@@ -10,7 +10,9 @@ extension AuthStateRecord {
     ) {
         if parameters == .session {
             accessToken = response.token
-            scope = response.scope ?? scope
+            if let granted = response.scope {
+                (withheldScope, scope) = ((withheldScope + scope).filter { !granted.contains($0) }, granted)
+            }
             authorizationDetails = response.authorizationDetails ?? authorizationDetails
             additional = response.additionalParameters ?? additional
         } else {
@@ -91,7 +93,7 @@ extension AuthStateRecord {
         record.end("signed out", at: date)
         // Keep only that the session is over.
         (record.verifiedIDToken, record.nonce, record.redirectURI) = (nil, nil, nil)
-        (record.authorizationDetails, record.resources) = ([], [])
+        (record.authorizationDetails, record.resources, record.withheldScope) = ([], [], [])
         record.client = Client(id: record.client.id, provider: record.client.provider)
         return record
     }

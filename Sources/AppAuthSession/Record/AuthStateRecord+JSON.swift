@@ -13,6 +13,7 @@ extension AuthStateRecord {
             "format": .string(Self.format), "version": .number(.init(Self.version)), "id": .string(id),
             "client": client.stored, "scope": .array(scope.map { .string($0.rawValue) }),
         ]
+        if !withheldScope.isEmpty { json["withheldScope"] = .array(withheldScope.map { .string($0.rawValue) }) }
         if !resources.isEmpty { json["resources"] = .array(resources.map(JSON.string)) }
         json["registration"] = try client.registration?.stored
         json["accessToken"] = try accessToken?.stored
@@ -65,6 +66,7 @@ extension AuthStateRecord {
         client = try Client(stored: json.object("client"))
         client.registration = try json.optional("registration") { try ClientRegistration(stored: $0.object($1)) }
         scope = try json.strings("scope").map(Scope.init(rawValue:))
+        withheldScope = try json.optional("withheldScope") { try $0.strings($1).map(Scope.init(rawValue:)) } ?? []
         resources = try json.optional("resources") { try $0.strings($1) } ?? []
         accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
         refreshToken = try json.optional("refreshToken") { try $0.secret($1) }

@@ -12,6 +12,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     public var client: Client
     /// The granted scope; the requested one if the provider did not say (RFC 6749 §5.1).
     public internal(set) var scope: [Scope]
+    /// The requested scopes that the provider has not granted.
+    var withheldScope: [Scope] = []
     /// The resources that the sign-in has requested tokens for (RFC 8707). A refresh does not name them by itself, because
     /// some servers refuse that.
     public package(set) var resources: [String] = []
