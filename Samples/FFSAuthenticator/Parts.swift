@@ -9,13 +9,13 @@ enum Parts {
         // Only the first parameter is required.
         try Authenticator(
             tokenURLRequest: tokenRequest, clientID: location.clientID, clientSecret: location.secret,
-            // 1. The token store. The default is the keyring, in which ffs keeps the tokens of a real server.
+            // 1. The token store: the keyring at a real server, a file at the simulated one. The default is the keyring.
             store: location.store,
-            // 2. The URLSession. The default is a plain one.
+            // 2. The URLSession, of which the configuration counts. The default is a plain one.
             urlSession: URLSession(configuration: patient),
             // 3. The parser of the access token. The default is the standard's JSON.
             accessTokenParser: withType,
-            // 4. The request authenticator. The default is this field.
+            // 4. The request authenticator. This one is the default written out, for a bearer token.
             requestAuthenticator: { token, fields in fields[.authorization] = "Bearer \(token.value.reveal())" })
     }
 

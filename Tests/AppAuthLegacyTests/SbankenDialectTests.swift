@@ -25,13 +25,20 @@ struct SbankenDialectTests {
         _ stage: Stage<Sbanken>, secret: String? = nil,
         _ method: (Secret) -> ClientAuthentication = { .clientSecretBasic($0) }
     ) async throws -> AuthState {
+        try await AuthState.present(
+            .clientCredentials(), as: client(stage, secret: secret, method), store: MemoryTokenStore(),
+            environment: stage.environment)
+    }
+
+    private func client(
+        _ stage: Stage<Sbanken>, secret: String? = nil,
+        _ method: (Secret) -> ClientAuthentication = { .clientSecretBasic($0) }
+    ) throws -> Client {
         let demo = stage.double.demo
-        let client = Client(
+        return Client(
             id: try #require(demo["client_id"]?.string),
             authentication: method(Secret(secret ?? demo["client_secret"]?.string ?? "")),
             provider: try ProviderMetadata(tokenEndpoint: stage.double.baseURL + "/identityserver/connect/token"))
-        return try await AuthState.present(
-            .clientCredentials(), as: client, store: MemoryTokenStore(), environment: stage.environment)
     }
 
     @Test func `id and secret are percent-encoded each, and the body is only the grant`() async throws {
@@ -42,7 +49,8 @@ struct SbankenDialectTests {
             #expect(stage.body(0, at: .token) == "grant_type=client_credentials")
             let pair = "demo%2Fapp%2B1%3D%40bank:s3cret%20%2F%2B%3D%40%26%25%3A%C3%B8-_.!~*'()"
             #expect(request.headers[.authorization] == "Basic " + Data(pair.utf8).base64EncodedString())
-            #expect(try await state.freshAccessToken().lifetime == .seconds(3600))
+            let token = try await state.freshAccessToken()
+            #expect(token.lifetime == .seconds(3600) && token.type == .bearer)
         }
     }
 
@@ -81,6 +89,34 @@ struct SbankenDialectTests {
             stage.double.killAccessTokens()
             #expect(try await state.send(stage.request("/exec.bank/api/v1/Accounts")).status == .ok)
             #expect(stage.double.count(.token) == 3)
+        }
+    }
+
+    /// As in the article OldServers: the person is asked by a program.
+    @Test func `a check of the person that fails stores nothing, and sends no call`() async throws {
+        try await withSbanken { stage in
+            @Sendable func checkPerson(_ program: String) throws {
+                let check = try Process.run(URL(filePath: program), arguments: [])
+                check.waitUntilExit()
+                guard check.terminationStatus == 0 else { throw CancellationError() }
+            }
+            let (store, client) = (MemoryTokenStore(), try client(stage))
+            await #expect(throws: CancellationError.self) {
+                try await AuthState.present(
+                    .clientCredentials(), as: client, store: store, environment: stage.environment
+                ) { _ in try checkPerson("/bin/false") }
+            }
+            #expect(await store.load() == nil)
+            let state = try await AuthState.present(
+                .clientCredentials(), as: client, store: store, environment: stage.environment
+            ) { _ in try checkPerson("/bin/true") }
+            for program in ["/bin/false", "/bin/true"] {
+                _ = try? await {
+                    try checkPerson(program)
+                    _ = try await state.send(stage.request("/exec.bank/api/v1/Accounts"))
+                }()
+            }
+            #expect(await store.load() != nil && stage.double.log(.accounts).map(\.status) == [200])
         }
     }
 
