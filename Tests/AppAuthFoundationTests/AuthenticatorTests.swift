@@ -83,7 +83,9 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test func `the password request has the user's name and password, and nothing else`() async throws {
+    @Test func `method, body and Content-Type of the token request are forced, and its other fields go along`()
+        async throws
+    {
         try await withFixture { fixture in
             var request = fixture.tokenRequest
             (request.httpMethod, request.httpBody) = ("PUT", Data("scope=everything".utf8))
@@ -94,10 +96,68 @@ struct AuthenticatorTests {
             try await signIn(authenticator)
             #expect(
                 fixture.form == ["grant_type": "password", "username": "alice", "password": "looking-glass"])
-            let sent = try #require(fixture.provider.log(.token).first)
-            #expect(sent.method == .post)
-            #expect(sent.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
-            #expect(sent.headers[HTTPField.Name("X-App")!] == "harbour")
+            try await authenticator.invalidateAccessToken()
+            #expect(fixture.form.keys.sorted() == ["grant_type", "refresh_token"])
+            for sent in fixture.provider.log(.token) {
+                #expect(sent.method == .post)
+                #expect(sent.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
+                #expect(sent.headers[HTTPField.Name("X-App")!] == "harbour")
+            }
+        }
+    }
+
+    @Test func `authenticateRequest adds the token to the header, and keeps all else`() async throws {
+        try await withFixture { fixture in
+            let authenticator = try fixture.authenticator()
+            try await signIn(authenticator)
+            var request = URLRequest(url: URL(string: fixture.provider.url(.api) + "?a=1")!)
+            (request.httpMethod, request.httpBody) = ("PATCH", Data("b=2".utf8))
+            request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
+            request.setValue("Basic left-over", forHTTPHeaderField: "Authorization")
+            let ready = try await authenticator.authenticateRequest(request)
+            #expect(ready.url == request.url && ready.httpMethod == "PATCH" && ready.httpBody == request.httpBody)
+            var fields = ready.allHTTPHeaderFields ?? [:]
+            let added = fields.removeValue(forKey: "Authorization")
+            #expect(added?.hasPrefix("Bearer ") == true && fields == ["Content-Type": "text/plain"])
+            // The API accepts it.
+            _ = try await URLSession(configuration: .ephemeral).data(for: ready)
+            #expect(fixture.provider.log(.api).map(\.status) == [200])
+        }
+    }
+
+    @Test func `no instance keeps a token: each call has what the store has by then`() async throws {
+        try await withFixture { fixture in
+            let (authenticator, other) = (try fixture.authenticator(), try fixture.authenticator())
+            try await signIn(authenticator)
+            let first = try await field(authenticator.authenticateRequest(fixture.apiRequest))
+            // What another process stores, the instance has at its next call, although its own token is still valid.
+            try await signIn(other)
+            let record = try await other.store.load()
+            try await authenticator.store.update { $0 = record }
+            let second = try await field(authenticator.authenticateRequest(fixture.apiRequest))
+            #expect(second != first && second == record?.accessToken?.authorization)
+            // Neither the tokens nor the password: it cannot go on without the store.
+            try await authenticator.store.update { $0 = nil }
+            let error = await #expect(throws: AuthError.self) {
+                try await authenticator.authenticateRequest(fixture.apiRequest)
+            }
+            #expect(error?.code == .notAuthorized && fixture.provider.count(.token) == 2)
+        }
+    }
+
+    @Test func `the server's error is distinguished from a response that cannot be read`() async throws {
+        try await withFixture { fixture in
+            let authenticator = try fixture.authenticator()
+            let refused = await #expect(throws: AuthError.self) {
+                try await authenticator.requestAccessToken(username: "alice", password: Secret("wrong password"))
+            }
+            #expect(refused?.code == .invalidGrant && refused?.server?.error == "invalid_grant")
+            #expect(refused?.server?.errorDescription != nil && refused?.message.contains("wrong password") == false)
+            for fault in [Fault.htmlPage, .respond(.json(["token": "abc"])), .status(.badRequest)] {
+                fixture.provider.fault(fault, at: .token)
+                let unread = await #expect(throws: AuthError.self) { try await signIn(authenticator) }
+                #expect(unread?.code == .invalidResponse && unread?.server == nil)
+            }
         }
     }
 
@@ -131,8 +191,19 @@ struct AuthenticatorTests {
             }
             #expect(fields.count == 1 && fields != [first] && fixture.provider.count(.token) == 2)
             #expect(fixture.form["grant_type"] == "refresh_token")
+        }
+    }
+
+    @Test func `invalidateAccessToken forces a refresh, and clearAccessToken forgets`() async throws {
+        try await withFixture { fixture in
+            let authenticator = try fixture.authenticator()
+            try await signIn(authenticator)
+            let first = try await field(authenticator.authenticateRequest(fixture.apiRequest))
             try await authenticator.invalidateAccessToken()
-            #expect(fixture.provider.count(.token) == 3)
+            #expect(try await field(authenticator.authenticateRequest(fixture.apiRequest)) != first)
+            #expect(fixture.form["grant_type"] == "refresh_token" && fixture.provider.count(.token) == 2)
+            try await authenticator.clearAccessToken()
+            #expect(try await authenticator.store.load() == nil && fixture.provider.count(.revocation) == 0)
         }
     }
 
@@ -180,7 +251,7 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test func `any extension grant is sent with its parameters`() async throws {
+    @Test func `requestAccessToken sends any extension grant with its parameters`() async throws {
         try await withFixture { fixture in
             fixture.provider.fault(.respond(.json(["access_token": "abc", "token_type": "bearer"])), at: .token)
             let authenticator = try fixture.authenticator()

@@ -127,11 +127,14 @@ struct MoltinDialectTests {
         }
     }
 
-    @Test func `identifier and expires of the response are there for the app`() async throws {
+    @Test func `every member of the token response is there for the app`() async throws {
         try await withMoltin { stage in
-            let parameters = await (try session(stage)).record.additionalParameters
+            let state = try await session(stage)
+            let parameters = await state.record.additionalParameters
             #expect(parameters["identifier"] == "client_credentials")
             #expect(parameters["expires"]?.int == Int(stage.clock.date.timeIntervalSince1970) + 3600)
+            let token = try await state.freshAccessToken()
+            #expect(token.type == .bearer && token.lifetime == .seconds(3600) && !token.value.reveal().isEmpty)
         }
     }
 

@@ -240,10 +240,17 @@ struct OPRODialectTests {
         }
     }
 
-    @Test func `POST on me is no route of the demo, and leaves the session as it is`() async throws {
+    @Test func `POST sends JSON with the token, and the demo has no such route`() async throws {
         try await withOPro { stage in
             let state = try await session(stage)
-            #expect(try await state.send(stage.request("/users/me.json", .post, json: [:])).status == .notFound)
+            let user: JSON = ["user": ["zip": "12345"]]
+            let response = try await state.post(stage.double.baseURL + "/users/me.json", json: user)
+            #expect(response.status == .notFound)
+            let request = try #require(stage.double.log(.me).first)
+            #expect(request.method == .post && request.body == Array(user.serialized().utf8))
+            #expect(request.headers[values: .contentType] == ["application/json"])
+            let token = try await state.freshAccessToken().value.reveal()
+            #expect(request.headers[.authorization] == #"Token token="\#(token)""#)
             #expect(stage.double.count(.token) == 1)
             #expect(await state.isAuthorized)
         }
@@ -270,21 +277,35 @@ struct OPRODialectTests {
         try await withOPro { stage in
             let state = try await session(stage)
             stage.double.killAccessTokens()
-            let path = "/oauth_tests/show_me_the_money"
-            let response = try await state.send(stage.request(path + ".json"))
-            #expect(response.json?["message"]?.string == "OAuth worked!")
+            let path = "/oauth_tests/show_me_the_money.json"
+            #expect(try await state.send(stage.request(path)).json?["message"]?.string == "OAuth worked!")
             #expect(stage.double.count(.showMeTheMoney) == 2 && stage.double.count(.token) == 2)
-            // Without the extension, the server follows Accept, and prefers HTML.
-            #expect(try await state.get(stage.double.baseURL + path).json?["message"]?.string == "OAuth worked!")
-            #expect(
-                try await state.send(stage.request(path)).headerFields[.contentType]?.hasPrefix("text/html") == true)
-            let bare = try await stage.environment.transport.send(stage.request(path + ".json"))
+            let bare = try await stage.environment.transport.send(stage.request(path))
             #expect(bare.status == .unauthorized)
             #expect(bare.json?["message"]?.string?.contains("No OAuth token was provided") == true)
         }
     }
 
-    @Test func `a second start is signed in already`() async throws {
+    @Test func `show_me_the_money is HTML unless JSON is asked for, as get does`() async throws {
+        try await withOPro { stage in
+            let state = try await session(stage)
+            let path = "/oauth_tests/show_me_the_money"
+            #expect(try await state.get(stage.double.baseURL + path).json?["message"]?.string == "OAuth worked!")
+            let page = try await state.send(stage.request(path))
+            #expect(page.status == .ok && page.headerFields[.contentType]?.hasPrefix("text/html") == true)
+        }
+    }
+
+    @Test func `the token type of oPRO is bearer, also where the response leaves it out`() async throws {
+        for hasType in [true, false] {
+            try await withOPro({ $0.hasTokenType = hasType }) { stage in
+                let token = try await session(stage).freshAccessToken()
+                #expect(token.type == .bearer)
+            }
+        }
+    }
+
+    @Test func `another process has the session of the store`() async throws {
         try await withOPro { stage in
             let folder = FileManager.default.temporaryDirectory.appending(component: "opro-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
@@ -296,7 +317,7 @@ struct OPRODialectTests {
         }
     }
 
-    @Test func `a random user can sign in`() async throws {
+    @Test func `a random user has a session like any other`() async throws {
         try await withOPro { stage in
             let response = try await stage.environment.transport.send(stage.request("/users/random.json", .post))
             let name = try #require(response.json?["username"]?.string)

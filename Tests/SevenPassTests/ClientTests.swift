@@ -36,6 +36,27 @@ import Testing
         }
     }
 
+    @Test func `me is at the server of the API base, and not at that of the issuer`() async throws {
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
+            _ = try await client.get("me")
+            let request = try #require(fixture.double.log(.me).first)
+            #expect("http://\(request.host)\(request.path)" == fixture.double.apiBase + "me")
+            #expect(!fixture.double.apiBase.hasPrefix(fixture.double.issuer))
+        }
+    }
+
+    @Test func `print shows the response of get as one line of JSON`() async throws {
+        try await withSevenPass { fixture in
+            let (_, client) = try await fixture.session()
+            let me = try await client.get("/me")
+            var printed = ""
+            print(me, to: &printed)
+            #expect(printed.count(where: \.isNewline) == 1 && printed.contains(#""email":"alice@example.com""#))
+            #expect(try JSON(parsing: Array(printed.utf8)) == me)
+        }
+    }
+
     @Test func `a whole URL counts below the base`() async throws {
         try await withSevenPass { fixture in
             let (_, client) = try await fixture.session()

@@ -112,6 +112,30 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (["error": "email_taken", "flags": ["email_rejected"]], "email_taken", [], ["email_rejected"]),
+            (["errors": ["password_weak", "email_taken"], "flags": ["a", "b"]], "password_weak", [], ["a", "b"]),
+            (["errors": ["email": "It is taken"], "flags": ["a": true]], "It is taken", ["email"], ["a"]),
+            (["errors": "email_taken"], "email_taken", [], []),
+        ] as [(JSON, String, [String], [String])])
+    func `a failure inside a 200 is an error, with its flags`(
+        data: JSON, code: String, fields: [String], flags: [String]
+    ) async throws {
+        try await withSevenPass { fixture in
+            let credentials = try await SevenPassCredentialsClient(
+                fixture.credentialsConfiguration, environment: fixture.environment)
+            fixture.double.fault(.status(.ok, json: ["data": data]), at: .checkMail)
+            let error = await #expect(throws: SevenPassError.self) { try await credentials.checkMail("d@example.com") }
+            #expect(error?.status == 200 && error?.code == code)
+            #expect(error?.fields == fields && error?.flags == flags)
+            // Beside no failure, flags are none.
+            fixture.double.fault(
+                .status(.ok, json: ["data": ["error": .null, "errors": [], "flags": ["a"]]]), at: .checkMail)
+            try await credentials.checkMail("d@example.com")
+        }
+    }
+
     @Test func `calls without a user are forms below api-client, with a service id and a proof`() async throws {
         try await withSevenPass { fixture in
             var configuration = fixture.credentialsConfiguration

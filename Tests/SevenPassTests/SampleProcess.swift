@@ -74,14 +74,14 @@ struct SampleHome: Sendable {
             ended.finish()
         }
         try process.run()
-        return Start(process: process, lines: Self.lines(of: output), end: end, errors: errors)
+        return Start(process: process, lines: Self.lines(of: output.fileHandleForReading), end: end, errors: errors)
     }
 
-    private static func lines(of pipe: Pipe) -> AsyncStream<String> {
+    static func lines(of file: FileHandle) -> AsyncStream<String> {
         AsyncStream { continuation in
             Thread.detachNewThread {
                 var rest = Data()
-                while case let data = pipe.fileHandleForReading.availableData, !data.isEmpty {
+                while case let data = file.availableData, !data.isEmpty {
                     rest += data
                     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                         continuation.yield(String(decoding: rest[..<end], as: UTF8.self))

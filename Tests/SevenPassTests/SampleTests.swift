@@ -36,6 +36,7 @@ import Testing
                 let found = try #require(rest.firstIndex { $0.contains(words) }, "\(words) in \(outcome)")
                 rest = rest[found...].dropFirst()
             }
+            try expect(outcome.output, toHaveRequested: options)
             let url = try #require(outcome.output.firstMatch(of: /http:\/\/127\.0\.0\.1:\d+/)).0
             let error = await #expect(throws: AuthError.self) {
                 try await Discovery(environment: .live).metadata(for: Issuer(String(url)))
@@ -44,13 +45,43 @@ import Testing
         }
     }
 
+    /// The printed address of the sign-in has the client ID and the redirect URI of the options.
+    private func expect(_ output: String, toHaveRequested options: [String]) throws {
+        let printed = try #require(output.firstMatch(of: /If none opens: (\S+)/)?.1)
+        let query = try #require(URLComponents(string: String(printed))?.queryItems)
+        func value(_ name: String) -> String? { query.first { $0.name == name }?.value }
+        func option(_ name: String) -> String? { options.firstIndex(of: name).map { options[$0 + 1] } }
+        #expect(value("client_id") == option("--client-id") ?? "seven-pass-app")
+        let redirect = try #require(value("redirect_uri"))
+        #expect(option("--redirect-uri").map { redirect == $0 } ?? redirect.hasPrefix("http://127.0.0.1:"))
+    }
+
+    @Test func `Samples run goes through the tour with the programs that it has built`() async throws {
+        try await withSampleHome { home in
+            // Builds nothing, because the tests did: it has the folder of their programs.
+            let script = """
+                #!/bin/sh
+                case "$*" in
+                --version) echo 'Swift version 6.2' ;;
+                *--show-bin-path) dirname '\(home.program)' ;;
+                esac
+                """
+            try await ProgramFile.write(script, to: home.path + "/swift")
+            let run = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Samples/run").path
+            let outcome = try await home.start(
+                ["--headless"], ["PATH": "\(home.path):/usr/bin:/bin"], program: run
+            ).outcome()
+            #expect(outcome.status == 0 && outcome.outputLines.last == "Signed out.", "\(outcome)")
+            #expect(outcome.output.contains("Signed in as Alice Liddell"), "\(outcome)")
+        }
+    }
+
     @Test func `at a real server each step is a start, and the session lasts`() async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let server = home.server(fixture)
-                let signedIn = try await home.start(["sign-in", "--param", "utm_campaign=a23_45"] + server).outcome()
+                let signedIn = try await home.start(["sign-in"] + server).outcome()
                 #expect(signedIn.status == 0 && signedIn.output.contains("Signed in as Alice Liddell"), "\(signedIn)")
-                #expect(fixture.double.log(.authorization).last?.query["utm_campaign"] == "a23_45")
                 let me = try await home.start(["me"] + server).outcome()
                 #expect(me.status == 0 && me.output.contains("sub: 7p-248289761001"), "\(me)")
                 let added = try await home.start(["add-optin", "optins"] + server).outcome()
@@ -65,6 +96,61 @@ import Testing
                 #expect(!FileManager.default.fileExists(atPath: home.session))
                 let again = try await home.start(["logout"] + server).outcome()
                 #expect(again.outputLines == ["No user is signed in."], "\(again)")
+            }
+        }
+    }
+
+    @Test func `seven-pass sign-in sends the parameters of --param, and has a loopback redirect`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                let campaign = ["--param", "utm_campaign=a23_45"]
+                let outcome = try await home.start(["sign-in"] + campaign + home.server(fixture)).outcome()
+                #expect(outcome.outputLines.last == "Signed in as Alice Liddell.", "\(outcome)")
+                let query = try #require(fixture.double.log(.authorization).first?.query)
+                #expect(query["utm_campaign"] == "a23_45")
+                let redirect = try #require(query["redirect_uri"])
+                #expect(redirect.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/callback/) != nil, "\(redirect)")
+                #expect(fixture.double.log(.token).map { $0.form["redirect_uri"] } == [redirect])
+            }
+        }
+    }
+
+    @Test func `seven-pass claims has the user's id, name and email from the ID token`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                let outcome = try await home.start(["sign-in", "claims"] + home.server(fixture)).outcome()
+                for claim in ["sub: 7p-248289761001", "email: alice@example.com", "name: Alice Liddell"] {
+                    #expect(outcome.outputLines.contains("  " + claim), "\(outcome)")
+                }
+                // Only of the ID token.
+                #expect(fixture.double.count(.me) == 0 && fixture.double.count(.userInfo) == 0)
+            }
+        }
+    }
+
+    @Test func `seven-pass logout revokes each token with its hint and the client id, then ends the session`()
+        async throws
+    {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                let server = home.server(fixture)
+                let signedIn = try await home.start(["sign-in"] + server).outcome()
+                #expect(signedIn.status == 0, "\(signedIn)")
+                let record = try #require(try await FileTokenStore(path: home.session).load())
+                let out = try await home.start(["logout"] + server).outcome()
+                #expect(out.status == 0 && out.outputLines.last == "Signed out.", "\(out)")
+                let revocations = fixture.double.log(.revocation)
+                let tokens = [record.refreshToken?.reveal(), record.accessToken?.value.reveal()]
+                #expect(revocations.map { $0.form["token"] } == tokens && !tokens.contains(nil))
+                #expect(revocations.map { $0.form["token_type_hint"] } == ["refresh_token", "access_token"])
+                #expect(revocations.map { $0.form["client_id"] } == ["seven-pass-app", "seven-pass-app"])
+                #expect(revocations.map(\.status) == [200, 200])
+                let end = try #require(fixture.double.log(.endSession).first?.query)
+                #expect(try end["id_token_hint"] == #require(record.idToken).rawValue.reveal())
+                #expect(end["post_logout_redirect_uri"]?.hasPrefix("http://127.0.0.1:") == true)
+                let order = fixture.double.log.map(\.endpoint).filter { [.revocation, .endSession].contains($0) }
+                #expect(order.prefix(3) == [.revocation, .revocation, .endSession])
+                #expect(!FileManager.default.fileExists(atPath: home.session))
             }
         }
     }
@@ -153,6 +239,8 @@ import Testing
                         #expect(outcome.status == 0, "\(outcome)")
                     }
                 }
+                let pair = Data("seven-pass-legacy:legacy-secret".utf8).base64EncodedString()
+                #expect(fixture.double.log(.token).last?.headers[.authorization] == "Basic \(pair)")
             }
         }
     }
@@ -223,39 +311,74 @@ import Testing
         }
     }
 
-    /// The desktop of this test is a bare one: xdg-open asks for a display by name only, and reads the entries by itself.
-    @Test func `a redirect registered for a phone is delivered by the desktop`() async throws {
-        try await withSevenPass { fixture in
+    /// With a bare desktop, xdg-open reads the entries by itself. Before version 1.2, it then knows no scheme with a digit.
+    @Test(arguments: [
+        ("oauthtest://oauth-callback", "56a0982fcd8fb606d000b233", ""),
+        ("de.7pass.example:/cb/authz", "seven-pass-app", "GNOME"),
+    ])
+    func `a redirect registered for a phone is delivered by the desktop`(
+        uri: String, client: String, desktop: String
+    ) async throws {
+        try await withSevenPass {
+            $0.register([RegisteredClient(id: client)], redirectURIs: [uri])
+        } _: { fixture in
             try await withSampleHome { home in
-                let uri = "oauthtest://oauth-callback"
                 let outcome = try await home.startOnDesktop(
-                    ["sign-in", "me", "logout", "--redirect-uri", uri] + home.server(fixture)
+                    ["sign-in", "me", "logout", "--redirect-uri", uri] + home.server(fixture, client: client),
+                    ["XDG_CURRENT_DESKTOP": desktop]
                 )
                 .outcome()
                 #expect(outcome.output.contains("session has ended"), "\(outcome)")
                 let logout = fixture.double.log(.endSession).map { $0.query["post_logout_redirect_uri"] }
                 #expect(logout == [uri])
                 #expect(outcome.status == 0 && outcome.output.contains("email: alice@example.com"), "\(outcome)")
-                #expect(fixture.double.log(.authorization).first?.query["redirect_uri"] == uri)
-                #expect(fixture.double.log(.token).map { $0.form["redirect_uri"] } == [uri])
+                let query = try #require(fixture.double.log(.authorization).first?.query)
+                #expect(query["redirect_uri"] == uri && query["client_id"] == client)
+                let forms = fixture.double.log(.token).map(\.form)
+                #expect(forms.map { $0["redirect_uri"] } == [uri] && forms.map { $0["client_id"] } == [client])
             }
         }
     }
 
     @Test func `without prompt=consent there is no refresh token, and the error names prompt=consent`() async throws {
         try await withSampleHome { home in
-            let outcome = try await home.run("sign-in", "refresh", "--param", "prompt=login")
+            let outcome = try await home.start(["sign-in", "refresh", "--param", "prompt=login"]).outcome()
             outcome.fails(1, "prompt=consent")
             #expect(!outcome.errors.contains("offline_access"), "\(outcome)")
         }
     }
 
-    @Test func `with a display, Facebook is offered in the user's browser`() async throws {
-        try await withSampleHome { home in
-            let outcome = try await home.startOnDesktop(["sign-in", "--facebook"]).outcome()
-            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
-            #expect(outcome.output.contains("Sign in as alice@example.com"), "\(outcome)")
-            #expect(!outcome.output.lowercased().contains("a scripted browser signs in"), "\(outcome)")
+    @Test func `seven-pass --facebook signs in through Facebook in the user's browser`() async throws {
+        try await withSevenPass { fixture in
+            try await withSampleHome { home in
+                // The command that $BROWSER names hands each address to the one browser of the user, which has cookies.
+                let pipe = home.path + "/addresses"
+                try #require(mkfifo(pipe, 0o600) == 0)
+                try await ProgramFile.write(
+                    "#!/bin/sh\nprintf '%s\\n' \"$1\" > '\(pipe)'\n", to: home.path + "/browser")
+                let addresses = FileHandle(fileDescriptor: open(pipe, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
+                let options = ["sign-in", "--facebook", "--external-callback", fixture.double.externalCallback]
+                let start = try await home.startOnDesktop(
+                    options + home.server(fixture), ["BROWSER": home.path + "/browser"])
+                let outcome = try await withScriptedBrowser(
+                    entries: ["provider": "facebook"], transport: fixture.environment.transport,
+                    leave: { url, _ in home.openOnDesktop(url) }
+                ) { browser in
+                    var left = 2
+                    for await url in SampleHome.lines(of: addresses) {
+                        try await browser.open(url)
+                        left -= 1
+                        if left == 0 { break }
+                    }
+                    return await start.outcome()
+                }
+                #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
+                #expect(outcome.outputLines.suffix(2).first?.hasPrefix("Facebook has responded") == true, "\(outcome)")
+                #expect(outcome.outputLines.last == "Signed in as Alice Liddell.", "\(outcome)")
+                let callback = try #require(fixture.double.log(.externalCallback).first)
+                #expect(callback.query["fbapp_type"] == "web" && callback.status == 303)
+                #expect(fixture.double.count(.authorization) == 1)
+            }
         }
     }
 
@@ -283,18 +406,25 @@ extension SampleHome {
     }
 
     /// Starts it where a desktop entry can name it: a path without spaces, which xdg-open by itself could not read.
-    fileprivate func startOnDesktop(_ arguments: [String]) async throws -> Start {
+    fileprivate func startOnDesktop(_ arguments: [String], _ changes: [String: String] = [:]) async throws -> Start {
         try FileManager.default.createDirectory(
             atPath: path + "/run", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         try await ProgramFile.copy(program, to: path + "/app")
         let provider = URL(filePath: program).deletingLastPathComponent().path + "/local-provider"
         try FileManager.default.createSymbolicLink(atPath: path + "/local-provider", withDestinationPath: provider)
-        return try start(
-            arguments,
-            [
-                "XDG_RUNTIME_DIR": path + "/run", "XDG_DATA_DIRS": "/nowhere", "XDG_CONFIG_DIRS": "/nowhere",
-                "DISPLAY": ":nowhere",
-            ], program: path + "/app")
+        return try start(arguments, desktop.merging(changes) { $1 }, program: path + "/app")
+    }
+
+    private var desktop: [String: String] {
+        [
+            "XDG_RUNTIME_DIR": path + "/run", "XDG_DATA_DIRS": "/nowhere", "XDG_CONFIG_DIRS": "/nowhere",
+            "DISPLAY": ":nowhere",
+        ]
+    }
+
+    /// Gives the desktop a URL of another scheme, as a browser does.
+    fileprivate func openOnDesktop(_ url: String) {
+        _ = try? start([url], desktop.merging(["XDG_CURRENT_DESKTOP": "GNOME"]) { $1 }, program: "/usr/bin/xdg-open")
     }
 
     /// Runs commands one after the other, until one fails, on a session bus with a keyring of its own.

@@ -42,11 +42,11 @@ struct FFSSampleTests {
         }
     }
 
-    @Test func `each action is a start of its own, and an expired token is refreshed first`() async throws {
+    @Test func `ffs sign-in sends name and password without a scope, and its refresh token renews the session`()
+        async throws
+    {
         try await withFFS { double, fixture, options in
-            func ffs(_ action: String) async throws -> Outcome { try await fixture.run("ffs", [action] + options) }
-            var outcome = try await ffs("sign-in")
-            #expect(outcome.lines() == ["Signed in as alice."])
+            #expect(try await fixture.run("ffs", ["sign-in"] + options).lines() == ["Signed in as alice."])
             let request = try #require(double.log(.token).first)
             #expect(request.method == .post)
             #expect(request.form.names.sorted() == ["grant_type", "password", "username"])
@@ -55,7 +55,17 @@ struct FFSSampleTests {
             #expect(request.headers[try #require(HTTPField.Name("X-App"))] == "ffs")
             // All requests use URLSession.
             #expect(request.headers[.userAgent]?.contains("curl/") == true)
+            _ = try await fixture.run("ffs", ["invalidate"] + options).lines()
+            #expect(double.log(.token).last?.form["grant_type"] == "refresh_token")
+            #expect(double.log(.token).last?.form["scope"] == nil)
+        }
+    }
 
+    @Test func `ffs call uses a valid token in each start, and refreshes an expired one first`() async throws {
+        try await withFFS { double, fixture, options in
+            func ffs(_ action: String) async throws -> Outcome { try await fixture.run("ffs", [action] + options) }
+            var outcome = try await ffs("sign-in")
+            #expect(outcome.lines() == ["Signed in as alice."])
             for _ in 0..<2 {
                 outcome = try await ffs("call")
                 #expect(outcome.lines().first?.contains("status 200") == true)
@@ -63,21 +73,36 @@ struct FFSSampleTests {
             outcome = try await ffs("authenticate")
             #expect(outcome.lines() == ["The request has Authorization: Bearer …"])
             #expect(double.count(.token) == 1)
-
             double.advance(3600)
             outcome = try await ffs("call")
             #expect(outcome.lines().first?.contains("status 200") == true)
             #expect(double.log(.token).last?.form["grant_type"] == "refresh_token")
-            let before = double.log(.api).last?.headers[.authorization]
-            outcome = try await ffs("invalidate")
-            #expect(outcome.lines() == ["Replaced the access token."])
-            _ = try await ffs("call").lines()
-            #expect(double.log(.api).last?.headers[.authorization] != before && double.count(.token) == 3)
+        }
+    }
 
+    @Test func `ffs invalidate forces a refresh, and clear forgets the tokens`() async throws {
+        try await withFFS { double, fixture, options in
+            func ffs(_ actions: String...) async throws -> Outcome { try await fixture.run("ffs", actions + options) }
+            _ = try await ffs("sign-in", "call").lines()
+            var outcome = try await ffs("invalidate", "call")
+            #expect(outcome.lines().first == "Replaced the access token.")
+            let tokens = double.log(.api).map { $0.headers[.authorization] }
+            #expect(tokens.count == 2 && tokens[0] != tokens[1] && double.count(.token) == 2)
             outcome = try await ffs("clear")
             #expect(outcome.lines() == ["Forgot the tokens."])
             outcome = try await ffs("call")
-            #expect(outcome.failure().contains("not signed in"))
+            #expect(outcome.failure().contains("not signed in") && double.count(.token) == 2)
+        }
+    }
+
+    @Test func `ffs clear sign-in works with and without a stored token`() async throws {
+        try await withFFS { double, fixture, options in
+            for before in ["There were no tokens.", "Forgot the tokens."] {
+                let lines = try await fixture.run("ffs", ["clear", "sign-in", "call"] + options).lines()
+                #expect(lines.first == before && lines.count == 3, "\(lines)")
+            }
+            let grants = double.log(.token).map { $0.form["grant_type"] }
+            #expect(grants == ["password", "password"] && double.log(.api).map(\.status) == [200, 200])
         }
     }
 

@@ -68,6 +68,52 @@ struct MoltinSampleTests {
         }
     }
 
+    @Test func `moltin auth posts a form to the token endpoint, with the client in its body`() async throws {
+        try await withMoltin { double, moltin in
+            _ = try await moltin(["auth"]).lines()
+            let request = try #require(double.log(.token).first)
+            #expect(request.method == .post && request.path == "/oauth/access_token" && request.query.names.isEmpty)
+            #expect(request.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
+            #expect(request.headers[.authorization] == nil)
+            #expect(request.form.names.sorted() == ["client_id", "client_secret", "grant_type"])
+            #expect(request.form["grant_type"] == "client_credentials")
+            #expect(request.form["client_id"] == "moltin-demo" && request.form["client_secret"] == "moltin-demo-secret")
+        }
+    }
+
+    @Test func `moltin code sends the code with its redirect URI, and refresh-token the refresh token`() async throws {
+        try await withMoltin { double, moltin in
+            try await CommandFixture.with { fixture in
+                let value = try double.makeCode()
+                let code = try fixture.write("code", value)
+                let options = ["--code-file", code, "--redirect-uri", "http://127.0.0.1/callback"]
+                let lines = try await moltin(["code", "refresh-token", "products"] + options).lines()
+                #expect(lines.first?.hasPrefix("Authenticated by authorization_code: ") == true)
+                #expect(lines.count { $0.contains("Teapot") } == 1)
+                let forms = double.log(.token).map(\.form)
+                #expect(forms[0]["grant_type"] == "authorization_code" && forms[0]["code"] == value)
+                #expect(forms[0]["redirect_uri"] == "http://127.0.0.1/callback")
+                #expect(forms[1]["grant_type"] == "refresh_token" && forms[1]["refresh_token"] != nil)
+                for form in forms {
+                    #expect(form["client_id"] == "moltin-demo" && form["client_secret"] == "moltin-demo-secret")
+                }
+                // A code is good once.
+                let again = try await moltin(["code"] + options)
+                #expect(again.status == 1, "\(again)")
+            }
+        }
+    }
+
+    @Test func `moltin refresh gets another token while the first is valid, and calls use that one`() async throws {
+        try await withMoltin { double, moltin in
+            let lines = try await moltin(["auth", "products", "refresh", "products"]).lines()
+            #expect(lines.contains { $0.hasPrefix("Refreshed: the token is valid until") })
+            let tokens = double.log(.products).map { $0.headers[.authorization] }
+            #expect(tokens.count == 2 && tokens[0] != tokens[1])
+            #expect(tokens.allSatisfy { $0?.hasPrefix("Bearer ") == true } && double.count(.token) == 2)
+        }
+    }
+
     @Test func `without a token, the request is sent, and the server's sentence is shown`() async throws {
         try await withMoltin { double, moltin in
             var outcome = try await moltin(["products"])
@@ -187,10 +233,12 @@ struct MoltinSampleTests {
         }
     }
 
-    @Test func `without a session, the message names the action that begins one`() async throws {
-        try await withMoltin { _, moltin in
-            let outcome = try await moltin(["refresh"])
+    @Test(arguments: ["refresh", "refresh-token"])
+    func `without a session, the message names the action that begins one`(action: String) async throws {
+        try await withMoltin { double, moltin in
+            let outcome = try await moltin([action])
             #expect(outcome.failure().contains("has no session; begin with the action auth"))
+            #expect(double.log.isEmpty)
         }
     }
 

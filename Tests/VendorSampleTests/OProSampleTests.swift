@@ -7,10 +7,12 @@ import Testing
 /// The program `opro`, as a user runs it.
 struct OProSampleTests {
     private func withOPro(
-        password: String = "red-slippers", mode: Int = 0o600,
+        password: String = "red-slippers", mode: Int = 0o600, _ change: (inout OPro.Configuration) -> Void = { _ in },
         _ test: (OPro, _ opro: ([String]) async throws -> Outcome) async throws -> Void
     ) async throws {
-        let double = try await OPro.start()
+        var configuration = OPro.Configuration()
+        change(&configuration)
+        let double = try await OPro.start(configuration)
         do {
             try await CommandFixture.with { fixture in
                 let secret = try fixture.write("secret", "opro-demo-secret\n")
@@ -43,7 +45,25 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `a second start is signed in already`() async throws {
+    @Test func `opro sign-in sends name, password and client without a grant_type, and keeps both tokens`() async throws
+    {
+        try await withOPro { double, opro in
+            _ = try await opro(["sign-in"]).lines()
+            let request = try #require(double.log(.token).first)
+            #expect(request.method == .post && request.path == "/oauth/token.json" && request.query.names.isEmpty)
+            #expect(request.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
+            #expect(request.form.names.sorted() == ["client_id", "client_secret", "password", "username"])
+            #expect(request.form["username"] == "ruby" && request.form["password"] == "red-slippers")
+            #expect(request.form["client_id"] == "opro-demo" && request.form["client_secret"] == "opro-demo-secret")
+            // The access token, and then the refresh token.
+            _ = try await opro(["show"]).lines()
+            #expect(double.count(.token) == 1)
+            _ = try await opro(["refresh", "show"]).lines()
+            #expect(double.log(.token).map(\.status) == [200, 200])
+        }
+    }
+
+    @Test func `a second start of opro is signed in already`() async throws {
         try await withOPro { double, opro in
             var outcome = try await opro(["sign-in"])
             #expect(outcome.lines() == ["Signed in as ruby."])
@@ -59,24 +79,84 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `the user is changed with JSON and with a form, and deleted`() async throws {
+    @Test func `opro random-user makes a user, and signs in as that user`() async throws {
         try await withOPro { double, opro in
-            _ = try await opro(["sign-in"]).lines()
-            let put = try await opro(["update", "--set", "email=ruby@new.example", "--set", "zip=12345"])
-            #expect(put.lines().first?.contains("Changed: username ruby, email ruby@new.example") == true)
-            let form = try await opro(["update", "--form", "--set", "twitter=a+b & c"])
-            #expect(form.lines().first?.contains("Changed: username ruby") == true)
+            let lines = try await opro(["random-user", "show"]).lines()
+            let name = try #require(lines.first?.wholeMatch(of: /Created a new user: (.+)\./)?.1)
+            #expect(lines.dropFirst().first == "Signed in as \(name)." && name.hasSuffix("@example.com"))
+            #expect(lines.last?.hasPrefix("username \(name), email \(name)") == true)
+            #expect(double.log.map(\.endpoint) == [.randomUser, .token, .me])
+        }
+    }
+
+    @Test func `opro show gets the user as JSON, with the token in Authorization`() async throws {
+        try await withOPro { double, opro in
+            let lines = try await opro(["sign-in", "show"]).lines()
+            #expect(lines.last == "username ruby, email ruby@example.com, twitter ruby_on_rails, zip 78701")
+            let request = try #require(double.log(.me).first)
+            #expect(request.method == .get && request.path == "/users/me.json" && request.query.names.isEmpty)
+            #expect(request.headers[.authorization]?.wholeMatch(of: /Token token="[^"]+"/) != nil)
+        }
+    }
+
+    @Test func `opro update changes email, twitter and zip by a PUT of JSON`() async throws {
+        try await withOPro { double, opro in
+            let changes = ["email=ruby@new.example", "twitter=slippers", "zip=12345"].flatMap { ["--set", $0] }
+            let changed = "username ruby, email ruby@new.example, twitter slippers, zip 12345"
+            let lines = try await opro(["sign-in", "update", "show"] + changes).lines()
+            #expect(lines.dropFirst() == ["Changed: \(changed)", changed])
+            let request = try #require(double.log(.me).first)
+            #expect(request.method == .put && request.path == "/users/me.json")
+            #expect(request.headers[values: .contentType] == ["application/json"])
+            let user: JSON = ["email": "ruby@new.example", "twitter": "slippers", "zip": "12345"]
+            #expect(try JSON(parsing: request.body) == ["user": user])
+            let refused = try await opro(["update", "--set", "email=nonsense"])
+            #expect(refused.failure().contains("422: Email is invalid"))
+        }
+    }
+
+    @Test func `opro update --form sends the parameters as user[…], as Rails reads them`() async throws {
+        try await withOPro { double, opro in
+            let lines = try await opro(["sign-in", "update", "--form", "--set", "twitter=a+b & c", "show"]).lines()
+            #expect(lines.last?.contains("twitter a+b & c, zip 78701") == true)
+            let request = try #require(double.log(.me).first)
+            #expect(request.method == .put && request.form.names == ["user[twitter]"])
+            #expect(request.headers[values: .contentType] == ["application/x-www-form-urlencoded"])
+        }
+    }
+
+    @Test func `opro delete deletes the user, and the session with it`() async throws {
+        try await withOPro { double, opro in
+            let lines = try await opro(["sign-in", "delete"]).lines()
+            #expect(lines.last == "Deleted the user.")
+            #expect(double.log(.me).map(\.method) == [.delete] && double.log(.me).map(\.status) == [204])
+            #expect(double.log(.me).first?.headers[.authorization]?.hasPrefix("Token token=") == true)
             var outcome = try await opro(["show"])
-            #expect(outcome.lines().first?.contains("twitter a+b & c, zip 12345") == true)
-            outcome = try await opro(["update", "--set", "email=nonsense"])
-            #expect(outcome.failure().contains("422: Email is invalid"))
-            outcome = try await opro(["delete"])
-            #expect(outcome.lines() == ["Deleted the user."])
-            #expect(double.log(.me).map(\.method) == [.put, .put, .get, .put, .delete])
-            let types = double.log(.me).map { $0.headers[.contentType] }
-            #expect(types[..<2] == ["application/json", "application/x-www-form-urlencoded"])
+            #expect(outcome.failure().contains("not signed in"))
             outcome = try await opro(["sign-in"])
             #expect(outcome.failure().contains("Could not find a user"))
+        }
+    }
+
+    @Test func `opro delete reports a server that excludes it from OAuth, and the session continues`() async throws {
+        try await withOPro({ $0.deletesUsers = false }) { double, opro in
+            _ = try await opro(["sign-in"]).lines()
+            let refused = try await opro(["delete"])
+            #expect(refused.failure().contains("status 401: You need to sign in before continuing"))
+            let shown = try await opro(["show"])
+            #expect(shown.lines().first?.hasPrefix("username ruby") == true)
+        }
+    }
+
+    @Test func `opro refresh has no grant_type, and each response brings the next refresh token`() async throws {
+        try await withOPro { double, opro in
+            _ = try await opro(["sign-in", "refresh", "refresh", "show"]).lines()
+            let refreshes = double.log(.token).dropFirst().map(\.form)
+            #expect(
+                refreshes.map { $0.names.sorted() == ["client_id", "client_secret", "refresh_token"] } == [true, true])
+            // The double accepts each only once.
+            #expect(Set(refreshes.map { $0["refresh_token"] }).count == 2)
+            #expect(double.log(.token).map(\.status) == [200, 200, 200] && double.log(.me).map(\.status) == [200])
         }
     }
 
@@ -101,22 +181,30 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `refresh, a dead token, and the test of it`() async throws {
+    @Test func `opro test shows what the server says about the stored token, in JSON`() async throws {
+        try await withOPro { double, opro in
+            var lines = try await opro(["test", "sign-in", "test"]).lines()
+            #expect(lines.first == "Test: OAuth did not work :(  No OAuth token was provided")
+            #expect(lines.last == "Test: OAuth worked!")
+            // oPRO responds with HTML unless the path or Accept asks for JSON.
+            #expect(double.log(.showMeTheMoney).allSatisfy { $0.path == "/oauth_tests/show_me_the_money.json" })
+            double.killAccessTokens()
+            lines = try await opro(["test"]).lines()
+            #expect(lines == ["Test: OAuth did not work :(  No OAuth user belongs to this token"])
+        }
+    }
+
+    @Test func `opro test sends the token as it is, and refreshes a bad one only with --refresh`() async throws {
         try await withOPro { double, opro in
             _ = try await opro(["sign-in"]).lines()
-            var outcome = try await opro(["refresh", "test"])
-            #expect(outcome.lines().last == "Test: OAuth worked!")
-            // The stored token as it is: a refresh would hide what is wrong with it.
             double.killAccessTokens()
-            outcome = try await opro(["test"])
+            var outcome = try await opro(["test"])
             #expect(outcome.lines() == ["Test: OAuth did not work :(  No OAuth user belongs to this token"])
-            #expect(double.count(.token) == 2)
+            #expect(double.count(.token) == 1)
             outcome = try await opro(["test", "--refresh"])
             #expect(outcome.lines() == ["Test: OAuth worked!"])
-            #expect(double.count(.token) == 3)
+            #expect(double.count(.token) == 2)
             _ = try await opro(["sign-out"]).lines()
-            outcome = try await opro(["test"])
-            #expect(outcome.lines() == ["Test: OAuth did not work :(  No OAuth token was provided"])
             outcome = try await opro(["test", "--refresh"])
             #expect(outcome.failure().contains("not signed in"))
         }

@@ -53,6 +53,46 @@ struct SbankenSampleTests {
         }
     }
 
+    @Test func `sbanken token posts only the grant, with Accept and both parts percent-encoded`() async throws {
+        try await withSbanken { double, fixture, sbanken in
+            let file = try fixture.write(
+                "config.json",
+                #"{"client_id":"demo/app+1=@bank","client_secret":"s3cret /+=@&%:ø-_.!~*'()"}"#)
+            let outcome = try await sbanken(["token", "--config", file], [:])
+            #expect(outcome.lines().first?.hasPrefix("Got a token, valid until 20") == true)
+            let request = try #require(double.log(.token).first)
+            #expect(request.method == .post && request.path == "/identityserver/connect/token")
+            #expect(request.query.names.isEmpty && request.body == Array("grant_type=client_credentials".utf8))
+            #expect(request.headers[values: .accept] == ["application/json"])
+            let pair = "demo%2Fapp%2B1%3D%40bank:s3cret%20%2F%2B%3D%40%26%25%3A%C3%B8-_.!~*'()"
+            #expect(request.headers[.authorization] == "Basic " + Data(pair.utf8).base64EncodedString())
+        }
+    }
+
+    @Test func `sbanken accounts uses a stored token until it ends, and then gets another`() async throws {
+        try await withSbanken { double, fixture, sbanken in
+            let store = ["--environment", "--store", "file:\(fixture.folder.path)/token.json"]
+            for after in [0, 0, 3600] {
+                double.advance(after)
+                let outcome = try await sbanken(["accounts"] + store, variables(double))
+                #expect(outcome.lines().count == 2)
+            }
+            #expect(double.count(.token) == 2)
+            let tokens = double.log(.accounts).filter { $0.status == 200 }.map { $0.headers[.authorization] }
+            #expect(tokens.count == 3 && tokens[0] == tokens[1] && tokens[1] != tokens[2])
+        }
+    }
+
+    @Test func `sbanken token --config FILE with a wrong secret is invalid_client, and shows no secret`() async throws {
+        try await withSbanken { double, fixture, sbanken in
+            let file = try fixture.write(
+                "config.json", #"{"client_id":"demo/app+1=@bank","client_secret":"wrong-secret"}"#)
+            let failure = try await sbanken(["token", "--config", file], [:]).failure()
+            #expect(failure.contains("invalid_client") && !failure.contains("wrong-secret"))
+            #expect(double.log(.token).map(\.status) == [400])
+        }
+    }
+
     @Test func `the token itself is printed only if asked for`() async throws {
         try await withSbanken { double, fixture, sbanken in
             let file = try fixture.write("config.json", double.demo.serialized())
