@@ -132,7 +132,8 @@ public struct SignOut: Sendable {
                         .sessionReplaced, .logout,
                         "another sign-in has replaced the session, so the browser stays signed in", outcome: .notSent)
                 }
-                try await endSession(record, in: state.environment, before: deadline)
+                let unsent = report.revocations.lazy.compactMap(\.error).first { $0.outcome == .notSent }
+                try await endSession(record, in: state.environment, before: deadline, unlessGone: unsent)
                 report.sessionEnded = true
             } catch let error as AuthError {
                 report.endSessionError = error
@@ -145,11 +146,15 @@ public struct SignOut: Sendable {
         return report
     }
 
+    /// - Parameter failure: The reason why a revocation could not be sent. If no server listens at the page either, no
+    ///   browser opens.
     private func endSession(
-        _ record: AuthStateRecord, in environment: Environment, before deadline: ContinuousClock.Instant
+        _ record: AuthStateRecord, in environment: Environment, before deadline: ContinuousClock.Instant,
+        unlessGone failure: AuthError?
     ) async throws {
         let page = try record.client.provider.require(.endSession)
-        try environment.checkServer(ofPage: page, .logout)
+        let isKnown = try environment.checkServer(ofPage: page, .logout)
+        if !isKnown, let failure { throw failure }
         let limit = ContinuousClock.now.duration(to: deadline)
         guard limit > .zero else {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)

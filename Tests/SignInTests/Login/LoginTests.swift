@@ -28,7 +28,8 @@ struct LoginTests {
             #expect(abs(date.timeIntervalSinceNow - 3600) < 120)
 
             #expect(fixture.ownRequests == [.openIDConfiguration, .token, .keys])
-            #expect(try await fixture.browser.page().contains("sign-in"))
+            let page = try await fixture.browser.page()
+            #expect(page.contains("sign-in") && page.contains("terminal"), "\(page)")
         }
     }
 

@@ -38,6 +38,25 @@ struct LogoutTests {
         }
     }
 
+    @Test func `only the tokens that there were are reported as revoked`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--scope", "openid").result()
+            #expect(try await fixture.run("logout", "--revoke-only", "--json").result()["revoked"] == ["access_token"])
+        }
+    }
+
+    /// A page of it could not load.
+    @Test func `a provider on loopback that has ended is not opened in the browser`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            await fixture.provider.stop()
+            let outcome = try await fixture.run("logout", "--json")
+            #expect(try outcome.result()["session_ended"] == false && fixture.stored == [])
+            #expect(outcome.errors.contains("the provider did not confirm the sign-out: "), "\(outcome)")
+            #expect(fixture.browser.visits.count == 1)
+        }
+    }
+
     @Test func `--all signs out of each session, and a damaged one does not keep the others`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

@@ -307,7 +307,6 @@ struct ProfileTests {
         ["token", "--profile", "../work"], ["token", "--profile", ""], ["token", "--profile", "-x"],
         ["token", "--profile", "work", "--store", "memory"], ["use"], ["use", "work", "--none"], ["use", ".work"],
         ["login", "--profile", "work"], ["device", "--profile", "work"], ["logout", "--all", "--profile", "work"],
-        ["login", "--profile", "a.name.that.is.longer.than.thirty-two"],
     ])
     func `a profile that cannot be is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in try await fixture.start(arguments + ["--json"]).outcome().wrongUsage() }
@@ -319,6 +318,11 @@ struct ProfileTests {
             for line in [["token", "--profile", "a b"], ["login", "--profile", "a b"], ["use", "a b"]] {
                 let message = try await fixture.start(line + ["--json"]).outcome().wrongUsage()
                 #expect(message.contains("'a b'") && message.hasSuffix(rule), "\(message)")
+            }
+            for (count, isTooLong) in [(32, false), (33, true)] {
+                let name = String(repeating: "a", count: count)
+                let message = try await fixture.run("token", "--json", "--profile", name).wrongUsage()
+                #expect(message.hasSuffix(rule) == isTooLong, "\(message)")
             }
             let variable = try await fixture.run("token", "--json", with: ["SIGN_IN_PROFILE": "a b"])
             #expect(try variable.wrongUsage() == "SIGN_IN_PROFILE: \(rule)")

@@ -8,10 +8,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct StateFileTests {
     enum Damage: String, CaseIterable {
-        case empty, damaged, folder, fullFolder, link, linkToNothing, anotherUsers, unreadable, pipe
+        case empty, damaged, folder, fullFolder, link, linkToNothing, anotherUsers, anotherUsersToRead, unreadable, pipe
     }
 
-    private static let damages = Damage.allCases.filter { $0 != .anotherUsers || geteuid() == 0 }
+    private static let damages = Damage.allCases.filter { !"\($0)".hasPrefix("another") || geteuid() == 0 }
     private static let bob = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
 
     /// Replaces a file by something else.
@@ -29,6 +29,7 @@ struct StateFileTests {
             try files.createSymbolicLink(atPath: path, withDestinationPath: path + ".target")
             if damage == .linkToNothing { try files.removeItem(atPath: path + ".target") }
         case .anotherUsers: #expect(chown(path, 65534, 65534) == 0)
+        case .anotherUsersToRead: #expect(chmod(path, 0o644) == 0 && chown(path, 65534, 65534) == 0)
         case .unreadable: #expect(chmod(path, 0) == 0)
         case .pipe:
             try files.removeItem(atPath: path)

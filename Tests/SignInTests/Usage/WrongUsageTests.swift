@@ -13,6 +13,7 @@ struct WrongUsageTests {
         ["login"], ["login", "--issuer", "https://op.example"], ["login", "--client-id", "app"], ["login", "--issuer"],
         ["device", "--issuer", "https://op.example"], ["device", "--client-id", "app"],
         ["device", "--issuer", "https://op.example", "--client-id", "app", "--redirect-port", "0"],
+        ["helper", "git", "--profile", "work", "--username", "a\u{7F}"], ["token", "--user", "a\nb"],
     ])
     func `a command that is missing, unknown or incomplete is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
