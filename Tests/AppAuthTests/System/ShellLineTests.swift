@@ -78,8 +78,8 @@ struct ShellLineTests {
             ]
         // Interactive shells replace what looks like a command of the history, which is the user's own, in plain words.
         let shown = (texts.map(\.foundSentence) + texts.filter { !$0.contains(/[!^]/) }.map(\.foundText))
-        let lines = shown.map { [#"/usr/bin/printf '%s\0'"#, $0, ">> out"].joined(separator: " ") }
-        let received = try words(of: shell, reading: lines.joined(separator: "\n") + "\nexit\n")
+        let line = #"/usr/bin/printf '%s\0' \#(shown.joined(separator: " ")) > out"#
+        let received = try words(of: shell, reading: line + "\nexit\n")
         #expect(received.count == shown.count)
         for (text, found) in zip(shown, received) where !found.utf8.elementsEqual(text.dropFirst().dropLast().utf8) {
             Issue.record("expected \(text), found \(found)")
@@ -92,12 +92,15 @@ struct ShellLineTests {
     }
 
     /// No quotes protect from these: a terminal acts on them, and a shell runs a line at its end.
-    @Test(arguments: ["\n", "\r", "\u{0}", "\u{1B}[200~", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}"])
-    func `a word that no line can contain is not shown`(character: String) {
+    @Test(
+        arguments: ["\n", "\r", "\u{0}", "\u{1B}", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}"]
+            as [Unicode.Scalar])
+    func `a word that no line can contain is not shown`(character: Unicode.Scalar) {
         let word = "a\(character)touch pwned"
+        let kind = character.properties.generalCategory == .control ? "control" : "invisible"
         #expect(word.quotedForShell == nil)
         for (words, what) in [(["x", "--client-id", word], "the value of --client-id"), (["x", word], "a word")] {
-            #expect(words.shellLine == "(a line that is not shown, because \(what) has control characters)")
+            #expect(words.shellLine == "(a line that is not shown, because \(what) has \(kind) characters)")
         }
     }
 }

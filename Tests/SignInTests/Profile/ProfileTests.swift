@@ -321,7 +321,7 @@ struct ProfileTests {
             }
             for (count, isTooLong) in [(32, false), (33, true)] {
                 let name = String(repeating: "a", count: count)
-                let message = try await fixture.run("token", "--json", "--profile", name).wrongUsage()
+                let message = try await fixture.run("use", "--json", name).wrongUsage()
                 #expect(message.hasSuffix(rule) == isTooLong, "\(message)")
             }
             let variable = try await fixture.run("token", "--json", with: ["SIGN_IN_PROFILE": "a b"])
