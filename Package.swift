@@ -7,10 +7,11 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { Target.Dependency.product(name: $0, package: "swift-nio") }
 
-/// The modules that `import AppAuth` brings, for targets that use their package interfaces too.
-let appAuth: [Target.Dependency] = [
-    "AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthConcurrency", "JOSE", httpTypes,
-]
+/// The modules that `import AppAuth` brings. Each product and target lists them all, even if it imports only one. SwiftPM 6.3
+/// compiles a target again only after a change of the modules that it or its products list, and a type that they re-export can
+/// have another layout then: the old code crashes.
+let modules = ["AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthConcurrency", "JOSE"]
+let appAuth = modules.map { Target.Dependency.target(name: $0) } + [httpTypes]
 /// With a provider, and a user at its pages.
 let fixtures: [Target.Dependency] = appAuth + ["AppAuthTestProvider", "ScriptedBrowser", "TestFixtures", logging]
 
@@ -19,7 +20,7 @@ let package = Package(
     products: [
         "AppAuth", "AppAuthServer", "AppAuthPostgreSQL", "AppAuthFoundation", "AppAuthLegacy", "SevenPass",
         "AppAuthTestSupport", "AppAuthTestProvider", "ScriptedBrowser",
-    ].map { .library(name: $0, targets: [$0]) }
+    ].map { .library(name: $0, targets: Set(modules + [$0]).sorted()) }
         + ["sign-in", "local-provider"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
@@ -59,10 +60,9 @@ let package = Package(
         .target(name: "AppAuthTestSupport", dependencies: appAuth),
         .systemLibrary(name: "CLibssl", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .target(
-            name: "AppAuthTestProvider",
-            dependencies: ["AppAuth", "AppAuthConcurrency", "AppAuthProtocol", "CLibssl", "JOSE", httpTypes] + nio,
+            name: "AppAuthTestProvider", dependencies: appAuth + ["CLibssl"] + nio,
             resources: [.embedInCode("Provider/Configuration/alice.png")]),
-        .target(name: "ScriptedBrowser", dependencies: ["AppAuth", "AppAuthProtocol", httpTypes]),
+        .target(name: "ScriptedBrowser", dependencies: appAuth),
 
         // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
         program(
@@ -70,10 +70,10 @@ let package = Package(
             appAuth + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
-        program("local-provider", "Sources/LocalProviderTool", ["AppAuthTestProvider", "JOSE", httpTypes, arguments]),
-        module("SampleSupport", "Samples/Support", ["AppAuth", "ScriptedBrowser", arguments]),
-        program("quick-start", "Samples/QuickStart", ["AppAuth"]),
-        tests("AppTests", "Samples/AppTests", ["AppAuth", "AppAuthTestProvider", "ScriptedBrowser"]),
+        program("local-provider", "Sources/LocalProviderTool", appAuth + ["AppAuthTestProvider", arguments]),
+        module("SampleSupport", "Samples/Support", appAuth + ["ScriptedBrowser", arguments]),
+        program("quick-start", "Samples/QuickStart", appAuth),
+        tests("AppTests", "Samples/AppTests", appAuth + ["AppAuthTestProvider", "ScriptedBrowser"]),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
         sample("ffs", "FFSAuthenticator", ["AppAuthFoundation"]),
         sample("moltin", "Moltin", ["AppAuthLegacy"]),
@@ -98,9 +98,7 @@ let package = Package(
         .testTarget(name: "AppAuthTestSupportTests", dependencies: appAuth + ["AppAuthTestSupport"]),
         .testTarget(
             name: "AppAuthTestProviderTests",
-            dependencies: [
-                "AppAuthConcurrency", "AppAuthTestProvider", "TestFixtures", "local-provider", "JOSE", httpTypes,
-            ] + nio),
+            dependencies: appAuth + ["AppAuthTestProvider", "TestFixtures", "local-provider"] + nio),
         // The built programs, from outside.
         .testTarget(
             name: "SignInTests",
@@ -115,7 +113,7 @@ let package = Package(
             appAuth + ["AppAuthPostgreSQL", "AppAuthTestSupport"]),
         // The session machine over simulated years.
         module("SessionSimulation", "Tests/Simulation/Model", appAuth),
-        program("simulate", "Tests/Simulation/Program", ["SessionSimulation", arguments]),
+        program("simulate", "Tests/Simulation/Program", appAuth + ["SessionSimulation", arguments]),
         tests("SimulationTests", "Tests/Simulation/Tests", appAuth + ["SessionSimulation"]),
         // A case for each module of the OpenID Foundation's plans for relying parties.
         .testTarget(
@@ -142,7 +140,7 @@ func program(_ name: String, _ path: String, _ dependencies: [Target.Dependency]
 }
 
 func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
-    program(name, "Samples/\(folder)", modules + ["SampleSupport", arguments])
+    program(name, "Samples/\(folder)", appAuth + modules + ["SampleSupport", arguments])
 }
 
 func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -167,7 +165,12 @@ if let chosen = Context.environment["APPAUTH_TARGETS"] {
     while let name = next.popLast() {
         let target = package.targets.first { $0.name == name }
         guard wanted.insert(name).inserted, let target else { continue }
-        for case .byNameItem(let dependency, _) in target.dependencies { next.append(dependency) }
+        for dependency in target.dependencies {
+            switch dependency {
+            case .byNameItem(let name, _), .targetItem(let name, _): next.append(name)
+            default: break
+            }
+        }
     }
     package.targets.removeAll { !wanted.contains($0.name) }
     package.products = []
