@@ -81,13 +81,14 @@ struct DeviceOfferTests {
             let secret = try #require(RegisteredClient.demoConfidential.secret)
             let pipe = try fixture.pipe("pipe", bringing: Array(secret.utf8))
             let process = try fixture.start(
-                fixture.loginArguments(["--no-browser", "--client-secret-file", pipe], client: "demo-confidential"))
+                fixture.loginArguments(
+                    ["--no-browser", "--client-secret-file", pipe, "--profile", "work"], client: "demo-confidential"))
             let line = try await process.line { $0.hasPrefix("  sign-in device") }.trimmed
             process.send(SIGTERM)
             try await process.outcome().failure(1, "terminated")
             #expect(
                 line == "sign-in device --issuer \(fixture.issuer) --client-id demo-confidential "
-                    + "--client-secret-file FILE --json")
+                    + "--client-secret-file FILE --profile work --json")
         }
     }
 
