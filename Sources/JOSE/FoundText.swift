@@ -3,7 +3,9 @@ extension StringProtocol {
     ///
     /// The text cannot end the quotes, neither for a reader nor for a shell. Otherwise a server could continue the message
     /// with a sentence of its own, for example with a command to paste.
-    package var foundText: String { "'\(within(quote: "'", instead: "’", length: 200))'" }
+    package var foundText: String { foundText(atMost: 200) }
+
+    package func foundText(atMost count: Int) -> String { "'\(within(quote: "'", instead: "’", length: count))'" }
 
     /// As `foundText`, for sentences: in double quotes, in which shells expand variables and commands too.
     package var foundSentence: String { "\"\(within(quote: "\"", instead: "'", length: 300))\"" }

@@ -2,6 +2,7 @@ public import AppAuthProtocol
 public import AppAuthSession
 internal import FoundationEssentials
 internal import Glibc
+internal import JOSE
 internal import Logging
 
 /// A complete sign-in: discovery, a loopback redirect, the browser, the code exchange, and a page that shows the
@@ -215,7 +216,8 @@ public struct SignIn: SignInFlow {
         if let methods = provider.codeChallengeMethods, !methods.contains("S256") {
             throw AuthError(
                 .invalidMetadata, .discovery,
-                "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", "))")
+                "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", ").foundText)"
+            )
         }
         observe(.provider(provider))
         return client

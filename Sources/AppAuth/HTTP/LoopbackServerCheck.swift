@@ -48,7 +48,7 @@ extension Environment {
     /// - Returns: Whether the server is known: false if none listens, so that any user can start one, or if the kernel does
     ///   not report it.
     @discardableResult
-    func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
+    package func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
         guard url.scheme == "http", (transport as? CurlTransport)?.trustsAllServers != true else { return true }
         let host = url.host.filter { !"[]".contains($0) }
         // A browser may choose either.

@@ -77,7 +77,7 @@ public struct AuthorizationRequest: Sendable {
         if let mode = options.responseMode?.rawValue, let known = client.provider.responseModes, !known.contains(mode) {
             throw AuthError(
                 .invalidMetadata, .authorization,
-                "expected the provider to support the response mode \(mode), found \(known.joined(separator: ", "))",
+                "expected the provider to support the response mode \(mode), found \(known.joined(separator: ", ").foundText)",
                 outcome: .notSent)
         }
         var parameters = FormParameters(capacity: 16)

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import JOSE
 
 /// A request to have a user approve a sign-in on their own device, in poll mode (OpenID Connect Client-Initiated
 /// Backchannel Authentication §7.1). For a till, a call centre, or a terminal that another user operates.
@@ -77,7 +78,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
         guard modes?.contains("poll") ?? true else {
             throw AuthError(
                 .invalidMetadata, .authorization,
-                "expected the provider to support the delivery mode poll, found \(modes?.joined(separator: ", ") ?? "")",
+                "expected the provider to support the delivery mode poll, found \((modes ?? []).joined(separator: ", ").foundText)",
                 outcome: .notSent)
         }
         // §7.1: openid is REQUIRED.

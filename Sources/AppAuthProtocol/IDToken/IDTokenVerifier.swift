@@ -175,7 +175,8 @@ public struct IDTokenVerifier: Sendable {
         if let essential = expected.essentialACRValues {
             guard let found, essential.isEmpty || essential.contains(where: found.isExactly) else {
                 throw Self.refusal(
-                    "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(found ?? "none")")
+                    "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(claims["acr"].foundText)"
+                )
             }
         }
         if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(where: found.isExactly) {

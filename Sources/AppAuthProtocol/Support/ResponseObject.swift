@@ -32,7 +32,7 @@ package struct ResponseObject {
     ///   - refuse: Creates the error from a message.
     package init(_ response: TransportResponse, refuse: @escaping @Sendable (String) -> AuthError) throws {
         guard response.mediaType == "application/json" else {
-            throw refuse("expected content of type application/json, found \(response.mediaType ?? "none")")
+            throw refuse("expected content of type application/json, found \(response.mediaType?.foundText ?? "none")")
         }
         let json: JSON
         do { json = try JSON(parsing: response.body) } catch { throw refuse("\(error)") }

@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// A scope value (RFC 6749 §3.3).
 public struct Scope: RawRepresentable, Hashable, Sendable, Codable, ExpressibleByStringLiteral {
     /// The value as it is sent, for example `profile`.
@@ -46,7 +48,7 @@ extension [Scope] {
         guard let value = first(where: { !$0.isWellFormed }) else { return }
         throw AuthError(
             .invalidConfiguration, stage,
-            "expected a scope value in visible ASCII without space, quote and backslash, found '\(value.rawValue)'",
+            "expected a scope value in visible ASCII without space, quote and backslash, found \(value.rawValue.foundText)",
             outcome: .notSent)
     }
 }

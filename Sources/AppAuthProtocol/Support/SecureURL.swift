@@ -44,7 +44,7 @@ public struct SecureURL: Sendable, Hashable {
         func refuse(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an absolute https URL, found '\(Self.excerpt(string))': \(why)", outcome: .notSent)
+                "expected an absolute https URL, found \(Self.excerpt(string).foundText): \(why)", outcome: .notSent)
         }
         self.string = string
         (schemeEnd, hostEnd, authorityEnd) = try string.withBytes { bytes in
@@ -114,7 +114,7 @@ public struct SecureURL: Sendable, Hashable {
         // By Unicode scalars: a combining mark would hide the character before it.
         let shown = String(string.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
         let visible = shown.unicodeScalars.lastIndex(of: "@").map { "…" + shown[$0...] } ?? shown
-        return visible.shortened(to: 200)
+        return visible
     }
 
     /// Returns the end of the host in `host[:port]`. Returns nil for user information, an empty host, and brackets around

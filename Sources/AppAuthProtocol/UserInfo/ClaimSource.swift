@@ -165,7 +165,7 @@ extension ClaimSource {
             throw response.oauthError(from: url, stage: .userInfo, hiding: [accessToken].compactMap(\.self))
         }
         guard response.mediaType == "application/jwt" else {
-            throw refusal("expected content of type application/jwt, found \(response.mediaType ?? "none")")
+            throw refusal("expected content of type application/jwt, found \(response.mediaType?.foundText ?? "none")")
         }
         return String(decoding: response.body, as: UTF8.self)
     }

@@ -208,7 +208,7 @@ struct Logout: Command {
         console.say("You are signed out here. The provider has not sent the browser back yet; Ctrl-C ends the wait.")
         console.say(
             "If the browser shows an error, register this post-logout redirect URI for the client "
-                + "\(record.client.id), or use --post-logout-redirect-uri:")
+                + "\(record.client.id.shownName), or use --post-logout-redirect-uri:")
         console.say("  \(uri)")
     }
 }

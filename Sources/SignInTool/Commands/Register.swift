@@ -149,7 +149,7 @@ struct Register: Command {
     }
 
     private func text(_ registration: ClientRegistration, at provider: ProviderMetadata, _ canSignIn: Bool) -> String {
-        var lines = ["Registered at \(provider.issuer) as \(registration.clientID)."]
+        var lines = ["Registered at \(provider.issuer) as \(registration.clientID.shownName)."]
         if let date = registration.clientSecretExpiresAt {
             lines.append("Its secret is valid until \(date.ISO8601Format()).")
         }

@@ -149,6 +149,13 @@ struct Request: Command {
         _ record: AuthStateRecord, for challenge: StepUpChallenge, scope: [Scope], _ console: Console
     ) async throws -> Bool {
         let target = try SecureURL(url)
+        // The user must see all of it.
+        guard (scope.spaceDelimited ?? "").utf8.count <= Self.shownScope else {
+            throw AuthError(
+                .invalidResponse, .authorization,
+                "\(target.shownHost) requires \(scope.count) scopes, too many to show. Sign in with those that you want it to "
+                    + "have: use --scope", outcome: .notSent)
+        }
         let demand = "\(target.shownHost) requires another sign-in: \(challenge.demand(scope))"
         let isOwn = record.isOwnResource(target)
         if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {
@@ -165,6 +172,9 @@ struct Request: Command {
         console.say("\(demand).")
         return try await console.ask((isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?")
     }
+
+    /// The longest list of scopes that a question shows, in bytes.
+    private static let shownScope = 600
 
     private static func field(_ line: String) -> HTTPField? {
         guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else {
@@ -208,7 +218,7 @@ extension StepUpChallenge {
     /// What the resource demands, for the user.
     fileprivate func demand(_ scope: [Scope]) -> String {
         var parts: [String] = []
-        if !scope.isEmpty { parts.append("the scopes \((scope.spaceDelimited ?? "").foundText)") }
+        if !scope.isEmpty { parts.append("the scopes \((scope.spaceDelimited ?? "").foundText(atMost: .max))") }
         if !acrValues.isEmpty {
             parts.append("an authentication of the class \(acrValues.map(\.foundText).joined(separator: " or "))")
         }

@@ -40,6 +40,10 @@ struct DockerHelper: CredentialHelper {
             if line.last == UInt8(ascii: "\n") { line.removeLast() }
             let asked = String(decoding: line, as: UTF8.self)
             guard mayGetToken(asked) else { throw Self.failure("credentials not found in native keychain") }
+            // Docker also uses http for a server on loopback that it names without a scheme.
+            if !asked.hasPrefix("https://") {
+                try ServerOptions.checkOwner(of: Self.server(in: asked), console.environment)
+            }
             let token = try await session.bearerToken(console, within: limit)
             return [
                 "ServerURL": .string(asked), "Username": .string(username),
@@ -53,10 +57,12 @@ struct DockerHelper: CredentialHelper {
 
     /// - Parameter asked: A host, or the URL of a registry.
     private func mayGetToken(_ asked: String) -> Bool {
-        let isEncrypted = !asked.hasPrefix("http://")
+        server.mayGetToken(Self.server(in: asked), isEncrypted: !asked.hasPrefix("http://"))
+    }
+
+    private static func server(in asked: String) -> String {
         let scheme = ["https://", "http://"].first(where: asked.hasPrefix) ?? ""
-        let rest = asked.dropFirst(scheme.count)
-        return server.mayGetToken(String(rest.prefix { $0 != "/" }), isEncrypted: isEncrypted)
+        return String(asked.dropFirst(scheme.count).prefix { $0 != "/" })
     }
 
     private static func failure(_ message: String) -> AuthError {

@@ -42,6 +42,12 @@ struct ServerOptions: ParsableArguments, Sendable {
         return host.contains { Self.origin($0, scheme) == origin }
     }
 
+    /// Throws if a server without a certificate belongs to another user of this machine, who may have taken its port.
+    static func checkOwner(of server: String, _ environment: Environment) throws {
+        guard let url = try? SecureURL("http://\(server)") else { return }
+        try environment.checkServer(ofPage: url, .resource)
+    }
+
     private static func checked(_ server: String) throws -> String {
         guard origin(server, "https") != nil else {
             throw ValidationError("expected host or host:port, such as git.example.org, without https://")

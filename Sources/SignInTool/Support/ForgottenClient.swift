@@ -57,7 +57,7 @@ extension SignInTarget {
                 TransportRequest(HTTPRequest(method: .get, url: url))), Self.refusals.contains(response.status.code)
         else { return }
         throw AuthError(
-            .invalidClient, .authorization, "the sign-in page refuses the client \(registered.client.id)",
+            .invalidClient, .authorization, "the sign-in page refuses the client \(registered.client.id.shownName)",
             httpStatus: response.status.code)
     }
 }

@@ -150,7 +150,8 @@ struct ResourceSignIn {
             registration, at: provider, keyNamed: nil, redirectURI: uris.first, for: resource.url.string, console)
         let isThere = request.endpoint.origin == provider.issuer.url.origin
         console.say(
-            "Registered \(isThere ? "there" : "at \(request.endpoint.shownHost)") as \(registration.clientID).")
+            "Registered \(isThere ? "there" : "at \(request.endpoint.shownHost)") as \(registration.clientID.shownName)."
+        )
         return RegisteredClient(
             client: client, redirectURI: uris.first, resource: resource.url.string, path: path ?? "")
     }

@@ -59,7 +59,7 @@ extension SessionOptions {
         guard matches(client) else {
             throw AuthError(
                 .invalidConfiguration, .store,
-                "\(store.shownLocation) has the session of \(client.id) at \(client.provider.issuer). Use --issuer and "
+                "\(store.shownLocation) has the session of \(client.id.shownName) at \(client.provider.issuer). Use --issuer and "
                     + "--client-id for that session, or leave them out",
                 outcome: .notSent)
         }

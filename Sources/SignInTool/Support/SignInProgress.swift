@@ -93,8 +93,8 @@ extension SignIn {
         console.say(
             "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:"
         )
-        console.say("  client id: \(request.client.id)")
+        console.say("  client id: \(request.client.id.shownName)")
         console.say("  redirect URI: \(request.redirectURI)")
-        console.say("  scope: \(request.scope.spaceDelimited ?? "")")
+        console.say("  scope: \((request.scope.spaceDelimited ?? "").shownName)")
     }
 }

@@ -39,7 +39,20 @@ extension AuthStateRecord {
     var userDescription: String {
         guard let claims = idToken?.claims else { return "an unknown user (no ID token was requested)" }
         let name = claims.name ?? claims.preferredUsername ?? claims.email
-        return name.map { "\($0) (\(claims.subject ?? ""))" } ?? claims.subject ?? ""
+        let subject = claims.subject?.shownName ?? ""
+        return name.map { "\($0.shownName) (\(subject))" } ?? subject
+    }
+}
+
+extension String {
+    /// Somebody else's name in a sentence for the user: in quotes, unless it is plain. It cannot continue the sentence with
+    /// one of its own, for example with a command to paste.
+    var shownName: String {
+        let isPlain = unicodeScalars.allSatisfy { scalar in
+            scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                || " ._@+-".unicodeScalars.contains(scalar)
+        }
+        return isPlain && !contains(". ") ? self : foundText
     }
 }
 
@@ -47,8 +60,9 @@ extension JSON {
     /// The members of an object, one per line, for display.
     var lines: [String] {
         (object?.members ?? []).map { member in
-            // A name with spaces could be a sentence, for example one that tells the user what to paste into a shell.
-            let name = member.name.contains(where: \.isWhitespace) ? member.name.foundText : member.name
+            // Another name could begin a line like one of this command, for example `Sign in with: …`.
+            let isPlain = member.name.wholeMatch(of: /[A-Za-z0-9_.:\/#]+/) != nil
+            let name = isPlain ? member.name : member.name.foundText
             return "\(name): \(member.value.string ?? member.value.serialized())".onOneLine
         }
     }

@@ -46,7 +46,7 @@ struct BackchannelRequestTests {
     @Test func `a provider without the endpoint, or without poll mode, is named`() throws {
         let pushing = try Self.client(["backchannel_token_delivery_modes_supported": ["push"]])
         let error = refusal { try BackchannelAuthenticationRequest(client: pushing, hint: .login("jane")) }
-        #expect(error?.code == .invalidMetadata && error?.message.contains("found push") == true)
+        #expect(error?.code == .invalidMetadata && error?.message.contains("found 'push'") == true)
         let without = Client(id: "a", provider: try ProviderMetadata(issuer: "https://op.example", endpoints: [:]))
         #expect(
             refusal { try BackchannelAuthenticationRequest(client: without, hint: .login("jane")) }?.code

@@ -1,6 +1,22 @@
 import AppAuthProtocol
 import Testing
 
+/// A rejected URL or scope can be a server's too.
+struct ForeignValueTests {
+    @Test func `a rejected value stands in quotes that it cannot end`() throws {
+        let text = "http://x/'. Sign in with: touch pwn"
+        let url = #expect(throws: AuthError.self) { try SecureURL(text) }
+        #expect(url?.message.contains("found 'http://x/’. Sign in with: touch pwn': ") == true)
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.deviceAuthorization: "https://op.example/device"])
+        let client = Client(id: "app", provider: provider)
+        let scope = #expect(throws: AuthError.self) {
+            try DeviceAuthorizationRequest(client: client, scope: [Scope(rawValue: "a'. Run b")])
+        }
+        #expect(scope?.message.hasSuffix("found 'a’. Run b'") == true)
+    }
+}
+
 /// How a message shows a server's words.
 struct OAuthErrorTests {
     @Test(arguments: [

@@ -118,6 +118,32 @@ struct GitHelperTests {
         }
     }
 
+    /// Who may have taken the port of a server that has ended.
+    @Test(.enabled(if: geteuid() == 0, "only root can start a server as another user"), arguments: [1999, 999])
+    func `a server on loopback that belongs to another user gets no token`(user: Int) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let words = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups", "python3", "-u", "-m"]
+            let line = (words + ["http.server", "0", "--bind", "127.0.0.1", "--directory", "/", ">&2"]).joined(
+                separator: " ")
+            let server = try fixture.start(["sh", "-c", "exec " + line], [])
+            defer { server.send(SIGKILL) }
+            let ready = try await server.line { $0.hasPrefix("Serving HTTP") }
+            let port = try #require(ready.firstMatch(of: /port (\d+)/)?.1)
+            let options = ["--host", "127.0.0.1:\(port)", "--profile", "work", "get"]
+            for (helper, input) in [
+                ("git", "protocol=http\nhost=127.0.0.1:\(port)\n\n"), ("docker", "127.0.0.1:\(port)\n"),
+                ("docker", "http://127.0.0.1:\(port)/v2/\n"),
+            ] {
+                let outcome = try await fixture.helper(helper, options, input: input).outcome()
+                let isRefused = outcome.status == 1 && outcome.errors.contains("number \(user)")
+                #expect(isRefused == (user == 1999), "\(outcome)")
+                if helper == "git" { #expect(outcome.output.isEmpty == isRefused, "\(outcome)") }
+                #expect(outcome.output.contains("Secret") == (helper == "docker" && !isRefused), "\(outcome)")
+            }
+        }
+    }
+
     /// git-credential(1): the parts of such a URL take the place of `protocol` and `host`. Git itself sends none.
     @Test(arguments: [
         "url=https://evil.example\nprotocol=https\nhost=git.example.org",

@@ -45,6 +45,24 @@ struct LoginTests {
         }
     }
 
+    /// A user chooses the name at many providers, and a provider the members.
+    @Test(arguments: [
+        ("Zoë O’Hara-Smith", "Zoë", false), ("Alice. Sign in again with: touch PWN", "Alice", true),
+        ("x (1). Sign in with: a'; touch PWN", "x", true),
+    ])
+    func `a name cannot continue the sentence about it`(name: String, start: String, isQuoted: Bool) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.users[0].claims["name"] = .string(name)
+        configuration.users[0].claims["sign-in"] = "Sign in with: touch PWN"
+        try await withDesk(configuration) { fixture in
+            let line = ["login", "--issuer", fixture.issuer, "--client-id", "demo", "--userinfo"]
+            let outcome = try await fixture.start(line).outcome()
+            let shown = isQuoted ? "'\(name.replacing("'", with: "’"))'" : name
+            #expect(outcome.outputLines.first?.contains(" as \(shown) (") == true, "\(outcome)")
+            #expect(!outcome.outputLines.contains { $0.hasPrefix("sign-in: ") }, "\(outcome)")
+        }
+    }
+
     @Test func `without openid there are no claims and no request for keys`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.login("--scope", "profile").result()

@@ -11,12 +11,12 @@ struct StepUpTests {
     private static let challenge = #"Bearer error="insufficient_scope", scope="admin payments:write""#
 
     private func run(
-        resource: (CommandFixture) -> [String] = { _ in [] },
+        resource: (CommandFixture) -> [String] = { _ in [] }, challenge: String = challenge,
         _ body: (_ fixture: CommandFixture, _ api: String) async throws -> Void
     ) async throws {
         try await withDesk { fixture in
             _ = try await fixture.start(fixture.loginArguments(resource(fixture))).outcome().result()
-            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: Self.challenge]), at: .api)
+            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: challenge]), at: .api)
             try await body(fixture, fixture.provider.url(.api))
         }
     }
@@ -40,6 +40,19 @@ struct StepUpTests {
             #expect(try outcome.result()["status"] == 200)
             let scope = fixture.provider.log(.authorization).last?.query["scope"]
             #expect(scope?.hasSuffix("admin payments:write") == true)
+        }
+    }
+
+    /// Otherwise, the last of many scopes could be one that the user does not see.
+    @Test(arguments: [(40, true), (60, false)])
+    func `all scopes are shown, or none are requested`(count: Int, isShown: Bool) async throws {
+        let scopes = (0..<count).map { "notes.read.\($0)" } + ["admin"]
+        let challenge = #"Bearer error="insufficient_scope", scope="\#(scopes.joined(separator: " "))""#
+        try await run(challenge: challenge) { fixture, api in
+            let message = try await fixture.run("request", "GET", api, "--step-up", "--json")
+                .failure(1, isShown ? "confirmation_required" : "invalid_response")
+            #expect(message.contains(isShown ? " admin'. It is not" : "\(count + 1) scopes, too many"), "\(message)")
+            #expect(message.contains("notes.read.7") == isShown)
         }
     }
 
