@@ -17,7 +17,8 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
             With --double, the program simulates a vendor's server instead. It prints one line of JSON with \
             base_url and the clients, users and passwords. --user replaces the users of seven-pass, ffs and opro. \
-            --client adds a client to seven-pass, which --redirect-uri limits to these URIs, and to opro.
+            --client adds a client to seven-pass, which --redirect-uri limits to these URIs, and to opro. Without \
+            --client, --redirect-uri adds a URI to the clients that seven-pass has.
 
             \(FaultArgument.help)
             """)
@@ -58,9 +59,12 @@ struct LocalProviderCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "An additional redirect URI of the client 'demo', for example com.example.app:/callback.",
+            "An additional redirect URI of the client 'demo', or as above with --double seven-pass.",
             valueName: "uri"))
     var redirectURI: [String] = []
+
+    @Flag(help: "No token can delete its user, as at oPRO's own demo; with --double opro.")
+    var keepUsers = false
 
     @Flag(help: "Accept only pushed authorization requests (RFC 9126).")
     var requirePAR = false
@@ -105,14 +109,18 @@ struct LocalProviderCommand: AsyncParsableCommand {
         if let wrong = redirectURI.first(where: { !RedirectURI.exact($0).matches($0) }) {
             throw ValidationError("expected an absolute redirect URI without a fragment, found '\(wrong)'")
         }
-        guard let vendor else { return }
+        try expectNoTwins()
+        guard let vendor else {
+            if keepUsers { throw ValidationError("expected --keep-users only with --double opro") }
+            return
+        }
         let given = [
             "--certificate": certificate != nil, "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation,
             "--user": !user.isEmpty, "--redirect-uri": !redirectURI.isEmpty,
             "--picture": picture != nil, "--client": !client.isEmpty, "--require-par": requirePAR,
             "--require-dpop": requireDPoP, "--dpop-nonce": dpopNonce,
             "--authorization-details-type": !authorizationDetailsType.isEmpty, "--step-up": stepUp != nil,
-            "--fault": !fault.isEmpty,
+            "--fault": !fault.isEmpty, "--keep-users": keepUsers,
         ]
         let wrong = Set(given.filter(\.value).keys).subtracting(vendor.registrationOptions).sorted()
         guard wrong.isEmpty else {
@@ -123,13 +131,27 @@ struct LocalProviderCommand: AsyncParsableCommand {
         }
     }
 
+    /// Of two clients with the same ID, or users with the same name, the server would know only one.
+    private func expectNoTwins() throws {
+        let own = vendor == nil ? LocalProvider.Configuration.demo.clients.map(\.id) : []
+        for (option, what, names) in [
+            ("--client", "ID", own + client.map(\.client.id)), ("--user", "name", user.map(\.user.name)),
+        ] {
+            if let twin = names.first(where: { name in names.count { $0 == name } > 1 }) {
+                throw ValidationError("expected a different \(what) for each \(option), found '\(twin)' twice")
+            }
+        }
+    }
+
     func run() async throws {
         // Before the first line is printed: its reader may send a signal at once.
         let end = await EndOfService(withStandardInput: exitWithStdin)
         if let vendor {
             let double = try await vendor.start(
                 doubleOptions, accessTokenLifetime: accessTokenLifetime,
-                .init(clients: client.map(\.client), redirectURIs: redirectURI, users: user.map(\.user)))
+                .init(
+                    clients: client.map(\.client), redirectURIs: redirectURI, users: user.map(\.user),
+                    keepsUsers: keepUsers))
             Output.line(double.announcement)
             await end.wait()
             return await double.stop()

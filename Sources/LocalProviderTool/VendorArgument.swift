@@ -14,6 +14,7 @@ enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
         let clients: [RegisteredClient]
         let redirectURIs: [String]
         let users: [User]
+        let keepsUsers: Bool
     }
 
     /// Which of the options for registrations have an effect with this double.
@@ -21,7 +22,7 @@ enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
         switch self {
         case .sevenPass: ["--client", "--redirect-uri", "--user"]
         case .ffs: ["--user"]
-        case .opro: ["--client", "--user"]
+        case .opro: ["--client", "--keep-users", "--user"]
         case .moltin, .sbanken: []
         }
     }
@@ -54,6 +55,7 @@ enum VendorArgument: String, CaseIterable, ExpressibleByArgument {
             configuration.options = options
             configuration.tokenLifetime = accessTokenLifetime ?? configuration.tokenLifetime
             configuration.register(registrations.users)
+            configuration.deletesUsers = !registrations.keepsUsers
             for client in registrations.clients.reversed() {
                 configuration.clients.insert((client.id, client.secret ?? ""), at: 0)
             }

@@ -94,6 +94,8 @@ import Testing
     @Test(arguments: [
         ["--port", "70000"], ["--user", "nopassword"], ["--client", ":x"], ["--unknown"], ["surplus"],
         ["--access-token-lifetime", "0"], ["--fault", "slow:0"], ["--fault", "slow:x"], ["--fault"],
+        ["--client", "a:x", "--client", "a"], ["--client", "demo:x"], ["--user", "bob:x", "--user", "bob:y"],
+        ["--keep-users"],
     ])
     func `wrong usage is status 2 and says why on standard error`(arguments: [String]) throws {
         let child = try Child(arguments)

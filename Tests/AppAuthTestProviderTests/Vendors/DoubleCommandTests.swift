@@ -86,6 +86,8 @@ import Testing
         ["--double", "sbanken", "--redirect-uri", "a:/b"],
         // oPRO has only confidential clients.
         ["--double", "opro", "--client", "x"],
+        ["--double", "opro", "--client", "a:x", "--client", "a:y"], ["--double", "ffs", "--keep-users"],
+        ["--double", "seven-pass", "--client", "a", "--client", "a:y"],
     ])
     func `an option that has no effect with a double is wrong usage`(arguments: [String]) throws {
         let child = try CommandTests.Child(arguments)
@@ -166,6 +168,21 @@ import Testing
                 form(["grant_type": "password", "username": "bob", "password": password]),
                 [("Authorization", "Basic " + pair)])
             #expect(response.status == status)
+        }
+    }
+
+    @Test(arguments: [([], 204), (["--keep-users"], 401)])
+    func `opro --keep-users deletes no user by a token`(options: [String], status: Int) async throws {
+        try await withChild(["--double", "opro"] + options) { demo, baseURL in
+            let (id, secret) = (demo["client_id"]?.string, demo["client_secret"]?.string)
+            let response = try await Wire.post(
+                baseURL + "/oauth/token.json",
+                form(["code": demo["code"]?.string, "client_id": id, "client_secret": secret]))
+            let token = try #require(response.json?["access_token"]?.string)
+            let field = [("Authorization", "Token token=\"\(token)\"")]
+            #expect(try await Wire.send("DELETE", baseURL + "/users/me.json", field).status == status)
+            let shown = try await Wire.send("GET", baseURL + "/users/me.json", field)
+            #expect((shown.status == 200) == (status == 401))
         }
     }
 
