@@ -62,11 +62,6 @@ extension TransportResponse {
     }
 }
 
-extension GrantType {
-    /// Moltin's name for a read-only grant.
-    static let moltinImplicit = GrantType(rawValue: "implicit")
-}
-
 extension TokenGrant {
     /// Moltin's `implicit` grant: a read-only token for any client that knows the client id, which is no secret.
     ///
@@ -79,8 +74,5 @@ extension TokenGrant {
         *, deprecated,
         message: "RFC 9700 §2.5: this grant does not authenticate the client. Use clientCredentials() with a secret"
     )
-    public static func moltinImplicit() throws -> TokenGrant { try readOnlyMoltin() }
-
-    /// The same grant without the deprecation, for the package's own code.
-    package static func readOnlyMoltin() throws -> TokenGrant { try TokenGrant(.moltinImplicit) }
+    public static func moltinImplicit() throws -> TokenGrant { try TokenGrant(GrantType(rawValue: "implicit")) }
 }

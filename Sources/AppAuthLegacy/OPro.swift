@@ -70,11 +70,6 @@ extension TokenGrant {
         message: "RFC 9700 §2.4: this grant must not be used. Use a code, which the user gets in the browser"
     )
     public static func oPRO(email: String, password: Secret) throws -> TokenGrant {
-        try emailPassword(email: email, password: password)
-    }
-
-    /// The same grant without the deprecation, for the package's own code.
-    package static func emailPassword(email: String, password: Secret) throws -> TokenGrant {
         try TokenGrant(GrantType(rawValue: "password"), parameters: ["email": Secret(email), "password": password])
     }
 }

@@ -20,7 +20,7 @@ struct DeprecationTests {
     }
 
     @Test func `it does what it says`() throws {
-        let caller: any Deprecated = Caller()
+        let caller: any DeprecatedGrants = GrantCaller()
         let password = Secret("red-slippers")
         #expect(
             try caller.password("ruby", password)
@@ -37,13 +37,13 @@ struct DeprecationTests {
 }
 
 /// Deprecated code may call deprecated code without a warning, and so may callers of this protocol.
-private protocol Deprecated {
+protocol DeprecatedGrants {
     func password(_ name: String, _ password: Secret) throws -> TokenGrant
     func emailPassword(_ email: String, _ password: Secret) throws -> TokenGrant
     func implicit() throws -> TokenGrant
 }
 
-private struct Caller: Deprecated {
+struct GrantCaller: DeprecatedGrants {
     @available(*, deprecated) func password(_ name: String, _ password: Secret) throws -> TokenGrant {
         try .password(username: name, password: password, scope: ["api"], parameters: ["realm": Secret("shop")])
     }

@@ -75,7 +75,8 @@ struct MoltinDialectTests {
         authentication: ClientAuthentication, body: String
     ) async throws {
         try await withMoltin { stage in
-            let state = try await session(stage, .readOnlyMoltin(), client(stage, authentication))
+            let caller: any DeprecatedGrants = GrantCaller()
+            let state = try await session(stage, caller.implicit(), client(stage, authentication))
             #expect(stage.body(0, at: .token) == body)
             #expect(try await state.send(stage.request("/v1/products")).status == .ok)
             // Such a session is begun anew when its token ends.

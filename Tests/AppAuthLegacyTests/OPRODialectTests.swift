@@ -53,8 +53,8 @@ struct OPRODialectTests {
 
     @Test func `an email address does instead of the name`() async throws {
         try await withOPro { stage in
-            _ = try await session(
-                stage, .emailPassword(email: "ruby@example.com", password: Secret("red-slippers")))
+            let caller: any DeprecatedGrants = GrantCaller()
+            _ = try await session(stage, caller.emailPassword("ruby@example.com", Secret("red-slippers")))
             #expect(stage.body(0, at: .token) == "email=ruby%40example.com&password=red-slippers" + Self.credentials)
         }
     }
