@@ -17,8 +17,9 @@ struct MoltinSample: SampleCommand {
             it at the end. With --server, it uses a real server (https://api.molt.in), and keeps the token for the next run.
 
             auth uses client credentials, implicit only the client ID, and code an authorization code. refresh renews \
-            a token in the way in which the session began; refresh-token needs a session of code. products works \
-            without a token too, and shows what the server says to that.
+            a token in the way in which the session began. refresh-token sends the refresh token, which only a \
+            session of code has, and then the old access token in its place. products works without a token too, and \
+            shows what the server says to that.
             """)
 
     @Argument(help: "The actions.")
