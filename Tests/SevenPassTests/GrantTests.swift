@@ -155,6 +155,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a call has the proof of its token only if the client has a secret`(hasSecret: Bool) async throws {
+        try await withSevenPass { fixture in
+            let configuration = hasSecret ? fixture.olderConfiguration : fixture.configuration
+            let state = try await fixture.signIn(configuration)
+            #expect(try await SevenPassClient(state, configuration).get("me")["email"] == "alice@example.com")
+            let call = try #require(fixture.double.log(.me).last)
+            #expect((call.query["appsecret_proof"] != nil) == hasSecret)
+        }
+    }
+
     @Test func `a call whose token is renewed has the proof of the new token`() async throws {
         try await withSevenPass { fixture in
             let state = try await SevenPassGrants(fixture.olderConfiguration, environment: fixture.environment)
@@ -171,10 +182,15 @@ import Testing
         }
     }
 
-    @Test func `the credentials client's token of 15 minutes is renewed by itself`() async throws {
+    @Test func `the credentials client's token of 15 minutes is renewed by itself, without a refresh token`()
+        async throws
+    {
         try await withSevenPass { fixture in
+            let store = MemoryTokenStore()
             let credentials = try await SevenPassCredentialsClient(
-                fixture.credentialsConfiguration, environment: fixture.environment)
+                fixture.credentialsConfiguration, store: store, environment: fixture.environment)
+            let stored = try #require(await store.load())
+            #expect(!stored.hasRefreshToken && stored.accessToken?.lifetime == .seconds(900))
             fixture.double.advance(800)
             try await credentials.checkMail("dinah@example.com")
             #expect(fixture.double.count(.token) == 1)

@@ -47,6 +47,41 @@ import Testing
         }
     }
 
+    /// The code of the article SevenPassStepByStep.
+    @Test func `a sign-in step by step: discovery, request, browser, response and exchange`() async throws {
+        try await withSevenPass { fixture in
+            let (environment, store) = (fixture.environment, MemoryTokenStore())
+            let metadata = try await Discovery(environment: environment).metadata(for: fixture.issuer)
+            let client = Client(id: fixture.configuration.clientID, provider: metadata)
+            let state = try await fixture.withAlice { browser in
+                let listener = try LoopbackRedirectListener()
+                defer { listener.close() }
+                var options = AuthorizationRequest.Options()
+                options.prompt = [.consent]
+                let request = try await AuthorizationRequest(
+                    client: client, redirectURI: listener.redirectURI,
+                    scope: [.openID, .profile, .email, .offlineAccess], options: options
+                ).prepared(in: environment)
+                let url = listener.oneTimeURL(redirectingTo: request.url)
+                // An argument list shows nothing of the request.
+                #expect(url.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/open\/[\w-]{22}/) != nil, "\(url)")
+                try await browser.open(url)
+                let response = try await listener.response(to: request)
+                #expect(fixture.double.count(.token) == 0)
+                let state = try await AuthState.exchange(response, store: store, environment: environment)
+                await listener.finish(with: .signedIn(appName: "Tests"))
+                return state
+            }
+            let form = try #require(fixture.double.log(.token).first?.form)
+            #expect(form["grant_type"] == "authorization_code" && form["code"] != nil && form["code_verifier"] != nil)
+            #expect(form["redirect_uri"] == fixture.double.log(.authorization).first?.query["redirect_uri"])
+            #expect(await state.claims?.subject == "7p-248289761001")
+            let stored = try #require(await store.load())
+            #expect(stored.hasRefreshToken && stored.idToken != nil)
+            #expect(try await state.freshAccessToken().value == stored.accessToken?.value)
+        }
+    }
+
     @Test func `without offline_access there is no consent to ask for, and no refresh token`() async throws {
         try await withSevenPass { fixture in
             var configuration = fixture.configuration
@@ -143,17 +178,24 @@ import Testing
         }
     }
 
-    @Test func `an older registration identifies itself to the revocation as its authentication does`() async throws {
+    @Test(arguments: [false, true])
+    func `a sign-out of an older registration authenticates as its sign-in did`(isInForm: Bool) async throws {
         try await withSevenPass { fixture in
-            for isInForm in [false, true] {
-                let state = try await fixture.signIn(fixture.olderConfiguration) { signIn in
-                    if isInForm {
-                        signIn.authentication = signIn.clientSecret.map(ClientAuthentication.clientSecretPost)
-                    }
+            let report = try await fixture.withAlice { browser in
+                var signIn = SignIn(fixture.olderConfiguration, appName: "Tests", environment: fixture.environment)
+                signIn.browser = browser
+                if isInForm {
+                    signIn.authentication = signIn.clientSecret.map(ClientAuthentication.clientSecretPost)
                 }
-                _ = await state.revokeTokens()
-                let revocation = try #require(fixture.double.log(.revocation).last)
-                #expect(revocation.status == 200)
+                let state = try await signIn.run(store: MemoryTokenStore())
+                var signOut = SignOut(appName: "Tests")
+                signOut.browser = browser
+                return try await signOut.run(state)
+            }
+            #expect(report.revocations.allSatisfy { $0.error == nil })
+            let revocations = fixture.double.log(.revocation)
+            #expect(revocations.map(\.status) == [200, 200])
+            for revocation in revocations {
                 // RFC 7009 §2.1: HTTP Basic has the client's ID.
                 #expect(revocation.form["client_id"] == (isInForm ? "seven-pass-legacy" : nil))
                 #expect(revocation.form["client_secret"] == (isInForm ? "legacy-secret" : nil))

@@ -81,6 +81,16 @@ struct MoltinSampleTests {
         }
     }
 
+    @Test func `moltin products is a GET with the bearer token, and gets 200`() async throws {
+        try await withMoltin { double, moltin in
+            let lines = try await moltin(["auth", "products"]).lines()
+            #expect(lines.count == 4 && lines.contains { $0.contains("Teapot") })
+            let request = try #require(double.log(.products).first)
+            #expect(request.method == .get && request.path == "/v1/products" && request.query.names.isEmpty)
+            #expect(request.headers[.authorization]?.wholeMatch(of: /Bearer \S+/) != nil && request.status == 200)
+        }
+    }
+
     @Test func `moltin code sends the code with its redirect URI, and refresh-token the refresh token`() async throws {
         try await withMoltin { double, moltin in
             try await CommandFixture.with { fixture in

@@ -67,7 +67,7 @@ struct PromiseTests {
     }()
 
     @Test(arguments: rows)
-    func `a promise has a command or code, and one test that uses it`(row: Row) throws {
+    func `a promise has a command or code, and one test`(row: Row) throws {
         #expect(!row.promise.isEmpty && !row.code.isEmpty)
         let found = Self.tests[row.test] ?? []
         // A reader searches for the name.

@@ -53,6 +53,15 @@ struct SbankenSampleTests {
         }
     }
 
+    @Test func `sbanken token --environment is for auth.sbanken.no, unless --server names another`() async throws {
+        try await withSbanken { double, fixture, _ in
+            // The double is no proxy, so the request ends there.
+            let proxy = variables(double).merging(["https_proxy": double.baseURL]) { $1 }
+            let failure = try await fixture.run("sbanken", ["token", "--environment"], proxy).failure()
+            #expect(failure.contains("no connection to auth.sbanken.no:443: "))
+        }
+    }
+
     @Test func `sbanken token posts only the grant, with Accept and both parts percent-encoded`() async throws {
         try await withSbanken { double, fixture, sbanken in
             let file = try fixture.write(
