@@ -1,4 +1,6 @@
+import AppAuthConcurrency
 import Foundation
+import TestFixtures
 import Testing
 
 /// A user's home folder, in which the built program `seven-pass` is started.
@@ -31,7 +33,8 @@ struct SampleHome: Sendable {
 
     /// A start that has not ended.
     struct Start: Sendable {
-        let process: Process
+        /// Nil once it has ended: another process may get its ID.
+        fileprivate let running: LockedValue<pid_t?>
         /// Its standard output, as it comes.
         let lines: AsyncStream<String>
         fileprivate let end: AsyncStream<CInt>
@@ -41,12 +44,14 @@ struct SampleHome: Sendable {
         func outcome() async -> Outcome {
             var (output, status) = ("", CInt(-1))
             // A test that runs out of time leaves nothing behind.
-            defer { if process.isRunning { process.terminate() } }
+            defer { terminate() }
             for await line in lines { output += line + "\n" }
             for await ended in end { status = ended }
             let errors = FileManager.default.contents(atPath: errors) ?? Data()
             return Outcome(status: status, output: output, errors: String(decoding: errors, as: UTF8.self))
         }
+
+        func terminate() { running.withLock { if let id = $0 { kill(id, SIGTERM) } } }
     }
 
     func run(_ arguments: String..., with changes: [String: String] = [:]) async throws -> Outcome {
@@ -57,24 +62,32 @@ struct SampleHome: Sendable {
     func start(
         _ arguments: [String], _ changes: [String: String] = [:], input: Pipe? = nil, program: String? = nil
     ) throws -> Start {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program ?? self.program)
-        process.arguments = arguments
-        process.environment = [
+        let environment = [
             "HOME": path, "PATH": "\(Self.products):/usr/bin:/bin", "LANG": "C.UTF-8", "BROWSER": "scripted-browser",
             "SCRIPTED_BROWSER_FORM": "username=alice%40example.com&password=looking-glass",
         ].merging(changes) { $1 }
-        process.standardInput = input ?? FileHandle.nullDevice
         let (output, errors) = (Pipe(), "\(path)/errors-\(UUID().uuidString)")
-        process.standardOutput = output
-        process.standardError = try file(errors)
-        let (end, ended) = AsyncStream.makeStream(of: CInt.self)
-        process.terminationHandler = { process in
-            ended.yield(process.terminationStatus)
+        let errorFile = try file(errors)
+        let id = try Spawn.start(
+            [program ?? self.program] + arguments, environment,
+            input: input.map { .descriptor($0.fileHandleForReading.fileDescriptor) } ?? .empty,
+            output: output.fileHandleForWriting.fileDescriptor, errors: errorFile.fileDescriptor)
+        for file in [output.fileHandleForWriting, errorFile] { try file.close() }
+        try input?.fileHandleForReading.close()
+        let (running, (end, ended)) = (LockedValue<pid_t?>(id), AsyncStream.makeStream(of: CInt.self))
+        Thread.detachNewThread {
+            // Waits, but leaves the process until nothing can signal it.
+            var information = siginfo_t()
+            while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            let status = running.withLock { running in
+                running = nil
+                return Spawn.wait(id)
+            }
+            ended.yield(status)
             ended.finish()
         }
-        try process.run()
-        return Start(process: process, lines: Self.lines(of: output.fileHandleForReading), end: end, errors: errors)
+        return Start(
+            running: running, lines: Self.lines(of: output.fileHandleForReading), end: end, errors: errors)
     }
 
     static func lines(of file: FileHandle) -> AsyncStream<String> {

@@ -389,7 +389,7 @@ import Testing
                 if hasApp { try home.installFacebookApp() }
                 let start = try await home.startOnDesktop(["sign-in", "--facebook"] + home.server(fixture))
                 try await fixture.double.requests(1, at: .authorization)
-                start.process.terminate()
+                start.terminate()
                 _ = await start.outcome()
                 let present = fixture.double.log(.authorization).first?.query["fbapp_pres"]
                 #expect(present == (hasApp ? "1" : "0"))

@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 import Testing
 
 /// A folder of its own for a test, where the programs keep their state.
@@ -33,23 +34,15 @@ struct CommandFixture: Sendable {
     /// Runs a program with an environment of its own, and waits until it has ended. A name without a slash is that of a
     /// program that was built with the tests.
     func run(_ program: String, _ arguments: [String], _ environment: [String: String] = [:]) async throws -> Outcome {
-        let process = Process()
-        process.executableURL = URL(filePath: program.contains("/") ? program : Self.product(program))
-        process.arguments = arguments
-        process.environment = environment.merging(["HOME": folder.path, "XDG_STATE_HOME": folder.path]) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        let (output, errors) = (folder.path + "/output", folder.path + "/errors")
-        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: write("output", "")))
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: write("errors", "")))
-        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch {
-                process.terminationHandler = nil
-                continuation.resume(throwing: error)
-            }
-        }
+        let (output, errors) = (try write("output", ""), try write("errors", ""))
+        let files = try [output, errors].map { try FileHandle(forWritingTo: URL(filePath: $0)) }
+        let id = try Spawn.start(
+            [program.contains("/") ? program : Self.product(program)] + arguments,
+            environment.merging(["HOME": folder.path, "XDG_STATE_HOME": folder.path]) { $1 },
+            output: files[0].fileDescriptor, errors: files[1].fileDescriptor)
+        for file in files { try file.close() }
         return Outcome(
-            status: status, output: try String(contentsOfFile: output, encoding: .utf8),
+            status: await Spawn.end(of: id), output: try String(contentsOfFile: output, encoding: .utf8),
             errors: try String(contentsOfFile: errors, encoding: .utf8))
     }
 }

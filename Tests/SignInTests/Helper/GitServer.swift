@@ -1,6 +1,7 @@
 import AppAuthConcurrency
 import AppAuthTestProvider
 import Foundation
+import TestFixtures
 
 /// A server of git repositories that accepts the provider's tokens as passwords. The protocol is git's own
 /// `git http-backend` (a CGI program, RFC 3875).

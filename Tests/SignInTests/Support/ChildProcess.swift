@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// A program in a process of its own, and its output.
 final class ChildProcess: Sendable {

@@ -2,6 +2,7 @@ import AppAuthConcurrency
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 
 /// A user's environment: a home folder, a browser, and a provider.
 final class CommandFixture: Sendable {

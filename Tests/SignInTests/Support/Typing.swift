@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// A process's standard input, into which a test writes.
 final class Typing: Sendable {

@@ -16,13 +16,9 @@ package enum ProgramFile {
     }
 
     private static func run(_ words: [String]) async throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = words
-        let status = try await withCheckedThrowingContinuation { waiting in
-            process.terminationHandler = { waiting.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { waiting.resume(throwing: error) }
-        }
+        let status = await Spawn.end(
+            of: try Spawn.start(
+                words, ProcessInfo.processInfo.environment, output: STDOUT_FILENO, errors: STDERR_FILENO))
         guard status == 0 else { throw Failure(description: "\(words[0]) ended with \(status)") }
     }
 

@@ -1,10 +1,10 @@
 import Foundation
-import TestFixtures
+package import Glibc
 
 /// A launcher of processes that inherit only the given descriptors.
-enum Spawn {
+package enum Spawn {
     /// The standard input of a process.
-    enum Input {
+    package enum Input {
         /// Empty input.
         case empty
         case descriptor(CInt)
@@ -12,7 +12,7 @@ enum Spawn {
         case terminal(String)
     }
 
-    static func start(
+    package static func start(
         _ arguments: [String], _ environment: [String: String], input: Input = .empty, output: CInt, errors: CInt
     ) throws -> pid_t {
         var files = posix_spawn_file_actions_t()
@@ -48,5 +48,21 @@ enum Spawn {
         let error = posix_spawnp(&id, arguments[0], &files, &attributes, words, variables)
         guard error == 0 else { throw POSIXError(.init(rawValue: error) ?? .EIO) }
         return id
+    }
+
+    /// Waits until a process has ended.
+    ///
+    /// - Returns: Its exit status, or the signal that ended it.
+    package static func end(of id: pid_t) async -> CInt {
+        await withCheckedContinuation { waiting in
+            Thread.detachNewThread { waiting.resume(returning: wait(id)) }
+        }
+    }
+
+    /// As ``end(of:)``, blocking the thread.
+    package static func wait(_ id: pid_t) -> CInt {
+        var status: CInt = 0
+        while waitpid(id, &status, 0) < 0, errno == EINTR {}
+        return status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
     }
 }
