@@ -1,3 +1,4 @@
+import AppAuth
 import Foundation
 import HTTPTypes
 import JOSE
@@ -95,7 +96,7 @@ struct FFSSampleTests {
         }
     }
 
-    @Test func `ffs clear sign-in works with and without a stored token`() async throws {
+    @Test func `ffs clear sign-in works with and without a stored token, and clears first`() async throws {
         try await withFFS { double, fixture, options in
             for before in ["There were no tokens.", "Forgot the tokens."] {
                 let lines = try await fixture.run("ffs", ["clear", "sign-in", "call"] + options).lines()
@@ -103,6 +104,14 @@ struct FFSSampleTests {
             }
             let grants = double.log(.token).map { $0.form["grant_type"] }
             #expect(grants == ["password", "password"] && double.log(.api).map(\.status) == [200, 200])
+            // A sign-in that fails keeps the tokens, unless they were cleared before.
+            let store = FileTokenStore(path: fixture.folder.path + "/tokens.json")
+            for (actions, isKept) in [(["sign-in"], true), (["clear", "sign-in"], false)] {
+                double.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+                let outcome = try await fixture.run("ffs", actions + options)
+                #expect(outcome.status == 1 && outcome.errors.contains("invalid_grant"), "\(outcome)")
+                #expect(try await (store.load() != nil) == isKept)
+            }
         }
     }
 

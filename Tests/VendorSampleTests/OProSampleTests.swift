@@ -1,3 +1,4 @@
+import AppAuth
 import Foundation
 import HTTPTypes
 import JOSE
@@ -6,9 +7,20 @@ import Testing
 
 /// The program `opro`, as a user runs it.
 struct OProSampleTests {
+    /// `opro` with the options of its server.
+    private struct Program {
+        let fixture: CommandFixture
+        let options: [String]
+        let credentials: [String]
+
+        func callAsFunction(_ actions: [String], hasCredentials: Bool = true) async throws -> Outcome {
+            try await fixture.run("opro", actions + options + (hasCredentials ? credentials : []))
+        }
+    }
+
     private func withOPro(
         password: String = "red-slippers", mode: Int = 0o600, _ change: (inout OPro.Configuration) -> Void = { _ in },
-        _ test: (OPro, _ opro: ([String]) async throws -> Outcome) async throws -> Void
+        _ test: (OPro, _ opro: Program) async throws -> Void
     ) async throws {
         var configuration = OPro.Configuration()
         change(&configuration)
@@ -17,14 +29,13 @@ struct OProSampleTests {
             try await CommandFixture.with { fixture in
                 let secret = try fixture.write("secret", "opro-demo-secret\n")
                 let passwordFile = try fixture.write("password", password, mode: mode)
-                try await test(double) { arguments in
-                    try await fixture.run(
-                        "opro",
-                        arguments + [
-                            "--server", double.baseURL, "--client-id", "opro-demo", "--client-secret-file", secret,
-                            "--username", "ruby", "--password-file", passwordFile,
-                        ])
-                }
+                let program = Program(
+                    fixture: fixture,
+                    options: [
+                        "--server", double.baseURL, "--client-id", "opro-demo", "--client-secret-file", secret,
+                    ],
+                    credentials: ["--username", "ruby", "--password-file", passwordFile])
+                try await test(double, program)
             }
         } catch {
             await double.stop()
@@ -67,9 +78,9 @@ struct OProSampleTests {
         try await withOPro { double, opro in
             var outcome = try await opro(["sign-in"])
             #expect(outcome.lines() == ["Signed in as ruby."])
-            outcome = try await opro(["sign-in"])
+            outcome = try await opro(["sign-in"], hasCredentials: false)
             #expect(outcome.lines().first?.hasPrefix("Still signed in") == true)
-            outcome = try await opro(["show"])
+            outcome = try await opro(["show"], hasCredentials: false)
             #expect(outcome.lines().first?.contains("email ruby@example.com") == true)
             #expect(double.count(.token) == 1)
             outcome = try await opro(["sign-out"])
@@ -148,15 +159,29 @@ struct OProSampleTests {
         }
     }
 
-    @Test func `opro refresh has no grant_type, and each response brings the next refresh token`() async throws {
+    @Test func `opro refresh has no grant_type, and each response ends the tokens before it`() async throws {
         try await withOPro { double, opro in
-            _ = try await opro(["sign-in", "refresh", "refresh", "show"]).lines()
+            _ = try await opro(["sign-in", "show", "refresh", "show", "refresh", "show"]).lines()
             let refreshes = double.log(.token).dropFirst().map(\.form)
             #expect(
                 refreshes.map { $0.names.sorted() == ["client_id", "client_secret", "refresh_token"] } == [true, true])
-            // The double accepts each only once.
-            #expect(Set(refreshes.map { $0["refresh_token"] }).count == 2)
-            #expect(double.log(.token).map(\.status) == [200, 200, 200] && double.log(.me).map(\.status) == [200])
+            #expect(
+                double.log(.token).map(\.status) == [200, 200, 200] && double.log(.me).map(\.status) == [200, 200, 200])
+            // None of the earlier tokens is accepted any more.
+            let transport = CurlTransport(.init(proxy: .none))
+            for call in double.log(.me).dropLast() {
+                var request = try TransportRequest(.get, double.baseURL + call.path)
+                request.head.headerFields[.authorization] = call.headers[.authorization]
+                #expect(try await transport.send(request).head.status == .unauthorized)
+            }
+            for form in refreshes {
+                var fields = FormParameters()
+                for name in form.names { fields.append(name, form[name]) }
+                let request = try TransportRequest(.post, double.baseURL + "/oauth/token.json", .form(fields))
+                #expect(try await transport.send(request).head.status == .unauthorized)
+            }
+            // The last ones still are.
+            #expect(try await opro(["show", "refresh"]).lines().count == 2)
         }
     }
 

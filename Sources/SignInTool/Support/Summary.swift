@@ -50,7 +50,7 @@ extension String {
     var shownName: String {
         let isPlain = unicodeScalars.allSatisfy { scalar in
             scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-                || " ._@+-".unicodeScalars.contains(scalar)
+                || " ._@+-’".unicodeScalars.contains(scalar)
         }
         return isPlain && !contains(". ") ? self : foundText
     }
