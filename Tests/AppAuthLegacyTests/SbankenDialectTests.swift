@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// S'banken's client credentials through an `AuthState`.
@@ -92,31 +93,69 @@ struct SbankenDialectTests {
         }
     }
 
-    /// As in the article OldServers: the person is asked by a program.
-    @Test func `a check of the person that fails stores nothing, and sends no call`() async throws {
-        try await withSbanken { stage in
-            @Sendable func checkPerson(_ program: String) throws {
-                let check = try Process.run(URL(filePath: program), arguments: [])
-                check.waitUntilExit()
-                guard check.terminationStatus == 0 else { throw CancellationError() }
+    /// The lines of the article OldServers, with another program in place of pkcheck.
+    private func token(
+        of client: Client, in store: MemoryTokenStore, _ environment: Environment, asking program: String
+    ) async throws -> AccessToken {
+        @Sendable func checkPerson() throws {
+            let process = ProcessInfo.processInfo.processIdentifier
+            let check = try Process.run(
+                URL(filePath: program),
+                arguments: [
+                    "--action-id", "org.example.bank.show", "--process", "\(process)", "--allow-user-interaction",
+                ])
+            check.waitUntilExit()
+            guard check.terminationStatus == 0 else { throw CancellationError() }
+        }
+
+        let state = try await AuthState.present(
+            .clientCredentials(), as: client, store: store, environment: environment
+        ) { _ in try checkPerson() }
+
+        try checkPerson()
+        let token = try await state.freshAccessToken()
+        return token
+    }
+
+    @Test func `the article's check of the person comes before a session is stored and a token is handed out`()
+        async throws
+    {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Sources/AppAuth/AppAuth.docc/Articles/OldServers.md")
+        let article = try String(contentsOf: path, encoding: .utf8)
+        let block = try #require(article.firstMatch(of: /@Sendable func checkPerson.*?(?=\n```)/.dotMatchesNewlines()))
+            .0
+        func words(_ text: some StringProtocol) -> String {
+            text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        }
+        let source = try String(contentsOfFile: #filePath, encoding: .utf8)
+        #expect(words(source).contains(words(block.replacing(#""/usr/bin/pkcheck""#, with: "program"))))
+
+        // The program that asks: its user's answers come from a file.
+        let folder = FileManager.default.temporaryDirectory.appending(path: "person-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (program, answers, asked) = (folder.path + "/check", folder.path + "/answers", folder.path + "/asked")
+        try await ProgramFile.write(
+            """
+            #!/bin/sh
+            read -r answer others < '\(answers)'
+            echo "$others" > '\(answers)'
+            echo "$*" >> '\(asked)'
+            [ "$answer" = yes ]
+            """, to: program)
+        for (answer, isStored, hasToken) in [("no", false, false), ("yes no", true, false), ("yes yes", true, true)] {
+            try await withSbanken { stage in
+                try answer.write(toFile: answers, atomically: true, encoding: .utf8)
+                try "".write(toFile: asked, atomically: true, encoding: .utf8)
+                let (store, client) = (MemoryTokenStore(), try client(stage))
+                let given = try? await token(of: client, in: store, stage.environment, asking: program)
+                #expect((given != nil) == hasToken)
+                #expect(await (store.load() != nil) == isStored)
+                let question = "--action-id org.example.bank.show --process \(getpid()) --allow-user-interaction"
+                let lines = try String(contentsOfFile: asked, encoding: .utf8).split(separator: "\n")
+                #expect(lines == Array(repeating: question[...], count: isStored ? 2 : 1))
             }
-            let (store, client) = (MemoryTokenStore(), try client(stage))
-            await #expect(throws: CancellationError.self) {
-                try await AuthState.present(
-                    .clientCredentials(), as: client, store: store, environment: stage.environment
-                ) { _ in try checkPerson("/bin/false") }
-            }
-            #expect(await store.load() == nil)
-            let state = try await AuthState.present(
-                .clientCredentials(), as: client, store: store, environment: stage.environment
-            ) { _ in try checkPerson("/bin/true") }
-            for program in ["/bin/false", "/bin/true"] {
-                _ = try? await {
-                    try checkPerson(program)
-                    _ = try await state.send(stage.request("/exec.bank/api/v1/Accounts"))
-                }()
-            }
-            #expect(await store.load() != nil && stage.double.log(.accounts).map(\.status) == [200])
         }
     }
 
