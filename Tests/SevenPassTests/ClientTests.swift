@@ -32,7 +32,8 @@ import Testing
             let client = try SevenPassClient(try await fixture.session().state, configuration)
             // The double has its API below the API base only, as 7Pass has.
             let error = await #expect(throws: SevenPassError.self) { try await client.get("/me") }
-            #expect(error?.status == 404 && fixture.double.log.last?.path == "/me")
+            let request = try #require(fixture.double.log.last)
+            #expect(error?.status == 404 && "http://\(request.host)\(request.path)" == fixture.double.issuer + "/me")
         }
     }
 

@@ -58,12 +58,17 @@ import Testing
 
     @Test func `Samples run goes through the tour with the programs that it has built`() async throws {
         try await withSampleHome { home in
-            // Builds nothing, because the tests did: it has the folder of their programs.
+            // Builds nothing, because the tests did: it has the folder of their programs. It fails for another package, for
+            // a product without a program, and for anything else that it is asked.
             let script = """
                 #!/bin/sh
+                programs=$(dirname '\(home.program)')
                 case "$*" in
                 --version) echo 'Swift version 6.2' ;;
-                *--show-bin-path) dirname '\(home.program)' ;;
+                "build --package-path $3 --show-bin-path") echo "$programs" ;;
+                "build --package-path $3 --product $5")
+                    grep -qF "\"$5\"" "$3/Package.swift" && test -x "$programs/$5" ;;
+                *) exit 64 ;;
                 esac
                 """
             try await ProgramFile.write(script, to: home.path + "/swift")
@@ -133,12 +138,26 @@ import Testing
     {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
-                let server = home.server(fixture)
-                let signedIn = try await home.start(["sign-in"] + server).outcome()
+                let browser = ScriptedBrowser(
+                    transport: fixture.environment.transport, entries: SevenPassFixture.alice)
+                let (command, addresses) = try await home.browserCommand()
+                /// Starts it, and opens the address that it gives to the browser.
+                func run(_ action: String) async throws -> SampleHome.Outcome {
+                    let start = try home.start([action] + home.server(fixture), ["BROWSER": command])
+                    try await browser.visit(#require(await addresses.first { _ in true }))
+                    return await start.outcome()
+                }
+                let signedIn = try await run("sign-in")
                 #expect(signedIn.status == 0, "\(signedIn)")
                 let record = try #require(try await FileTokenStore(path: home.session).load())
-                let out = try await home.start(["logout"] + server).outcome()
+                // The response of the issuer to this browser if it may not ask its user.
+                let redirect = try #require(fixture.double.log(.authorization).first?.query["redirect_uri"])
+                let asked = try #require(signedIn.output.firstMatch(of: /If none opens: (\S+)/)?.1)
+                let silent = String(asked).replacing("prompt=consent", with: "prompt=none")
+                #expect(try await browser.address(from: silent, upTo: redirect).contains("?code="))
+                let out = try await run("logout")
                 #expect(out.status == 0 && out.outputLines.last == "Signed out.", "\(out)")
+                #expect(try await browser.address(from: silent, upTo: redirect).contains("?error=login_required"))
                 let revocations = fixture.double.log(.revocation)
                 let tokens = [record.refreshToken?.reveal(), record.accessToken?.value.reveal()]
                 #expect(revocations.map { $0.form["token"] } == tokens && !tokens.contains(nil))
@@ -351,21 +370,16 @@ import Testing
     @Test func `seven-pass --facebook signs in through Facebook in the user's browser`() async throws {
         try await withSevenPass { fixture in
             try await withSampleHome { home in
-                // The command that $BROWSER names hands each address to the one browser of the user, which has cookies.
-                let pipe = home.path + "/addresses"
-                try #require(mkfifo(pipe, 0o600) == 0)
-                try await ProgramFile.write(
-                    "#!/bin/sh\nprintf '%s\\n' \"$1\" > '\(pipe)'\n", to: home.path + "/browser")
-                let addresses = FileHandle(fileDescriptor: open(pipe, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
+                let (command, addresses) = try await home.browserCommand()
                 let options = ["sign-in", "--facebook", "--external-callback", fixture.double.externalCallback]
                 let start = try await home.startOnDesktop(
-                    options + home.server(fixture), ["BROWSER": home.path + "/browser"])
+                    options + home.server(fixture), ["BROWSER": command])
                 let outcome = try await withScriptedBrowser(
                     entries: ["provider": "facebook"], transport: fixture.environment.transport,
                     leave: { url, _ in home.openOnDesktop(url) }
                 ) { browser in
                     var left = 2
-                    for await url in SampleHome.lines(of: addresses) {
+                    for await url in addresses {
                         try await browser.open(url)
                         left -= 1
                         if left == 0 { break }
@@ -403,6 +417,15 @@ extension SampleHome {
         [
             "--server", fixture.double.issuer, "--client-id", client, "--api-base", fixture.double.apiBase,
         ]
+    }
+
+    /// Makes a command for `$BROWSER` that hands each address to the one browser of the user, which keeps its cookies.
+    fileprivate func browserCommand() async throws -> (path: String, addresses: AsyncStream<String>) {
+        let (pipe, command) = (path + "/addresses", path + "/browser")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        try await ProgramFile.write("#!/bin/sh\nprintf '%s\\n' \"$1\" > '\(pipe)'\n", to: command)
+        let addresses = FileHandle(fileDescriptor: open(pipe, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
+        return (command, Self.lines(of: addresses))
     }
 
     /// Starts it where a desktop entry can name it: a path without spaces, which xdg-open by itself could not read.
