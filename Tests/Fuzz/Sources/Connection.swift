@@ -16,7 +16,7 @@ enum Connection {
         case .ignore(let response): check(response: response)
         // The parameters have to be in the input as they are.
         case .match(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that were not sent")
-        case .wait, .respond, .page, .close: fatalError("an effect without a redirect")
+        case .wait, .respond, .fail, .page, .close: fatalError("an effect without a redirect")
         }
     }
 
