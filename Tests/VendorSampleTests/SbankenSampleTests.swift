@@ -32,11 +32,11 @@ struct SbankenSampleTests {
         ]
     }
 
-    @Test(arguments: [[], ["--demo"]])
+    @Test(arguments: [[], ["--demo"], ["accounts"]])
     func `by itself it starts a double, and shows a token and the accounts`(arguments: [String]) async throws {
         try await CommandFixture.with { fixture in
             let lines = try await fixture.run("sbanken", arguments).lines()
-            #expect(lines.contains { $0.hasPrefix("Got a token, valid until 20") })
+            #expect(lines.contains { $0.hasPrefix("Got a token, valid until 20") } == (arguments != ["accounts"]))
             #expect(lines.contains("  Lønnskonto (Standard account)"))
         }
     }

@@ -28,9 +28,11 @@ struct SecretToolTests {
             [ "$1" = store ] && [ "$2" = '--label=My shop' ] && shift
             file="\(folder.path)/$3-$5"
             case "$1$2$4" in
-            *=*serviceaccount) cat > "$file" ;;
+            *=*serviceaccount)
+                cat > "$file"
+                [ "$(wc -c < "$file")" -le 8192 ] || { truncate -s 8192 "$file"; echo 'password is too long' >&2; } ;;
             lookupserviceaccount) [ -e "$file" ] && cat "$file" ;;
-            clearserviceaccount) rm -f "$file" ;;
+            clearserviceaccount) rm "$file" 2>/dev/null ;;
             *) exit 2 ;;
             esac
             """
@@ -43,7 +45,13 @@ struct SecretToolTests {
         try #require(try keyring("lookup", account: "api") == "any string\n")
         _ = try keyring("clear", account: "api")
         try #require(try keyring("lookup", account: "api") == nil)
+        _ = try keyring("clear", account: "api")
         try #require(try keyring("lookup", account: "other") == "of another account")
+        let long = String(repeating: "x", count: 8193)
+        let cut = try #require(throws: AuthError.self) {
+            _ = try keyring("store", "--label=My shop", account: "long", value: long)
+        }
+        try #require(cut.message.contains("too long"))
         try Data().write(to: folder.appending(path: "locked"))
         for action in [["store", "--label=My shop"], ["lookup"], ["clear"]] {
             let error = try #require(throws: AuthError.self) {
@@ -70,10 +78,10 @@ func keyring(_ action: String..., account: String, value: String = "") throws ->
     let text = try output.fileHandleForReading.readToEnd() ?? Data()
     let reason = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
     process.waitUntilExit()
-    if process.terminationStatus == 0 { return String(decoding: text, as: UTF8.self) }
-    // If there is no such string, lookup fails without a reason.
-    guard action == ["lookup"], reason.isEmpty else {
-        throw AuthError(.store, .store, "secret-tool ended with \(process.terminationStatus): \(reason)")
+    // A value that is too long is cut, which only the reason says. If there is no such string, there is no reason.
+    let (status, isStore) = (process.terminationStatus, action[0] == "store")
+    guard status == 0 ? !isStore || reason.isEmpty : !isStore && reason.isEmpty else {
+        throw AuthError(.store, .store, "secret-tool ended with \(status): \(reason)")
     }
-    return nil
+    return status == 0 ? String(decoding: text, as: UTF8.self) : nil
 }
