@@ -13,7 +13,8 @@ extension StringProtocol {
     private func within(quote: Unicode.Scalar, instead: Unicode.Scalar, length: Int) -> String {
         let shown = unicodeScalars.prefix(length).map { scalar in
             switch (scalar, scalar.properties.generalCategory) {
-            case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation): instead
+            case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation), ("＂", _), ("＇", _), ("❛"..."❞", _):
+                instead
             case ("\\", _): "/" as Unicode.Scalar
             case ("$", _), ("`", _), ("!", _): quote == "\"" ? " " : scalar
             default: scalar

@@ -156,6 +156,7 @@ struct Register: Command {
         lines += JSON.object(registration.metadata.members).lines
         var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
         if let scope { words += ["--scope", scope] }
+        words += common.general.wordsOfNetwork
         if canSignIn { lines.append("Sign in with: \(words.shellLine)") }
         return lines.map(\.onOneLine).joined(separator: "\n")
     }

@@ -26,7 +26,7 @@ struct OAuthErrorTests {
         ("Sign in again with: rm", nil, "'Sign in again with: rm'"), ("a'. Run b", nil, "'a’. Run b'"),
         ("größe", nil, "'größe'"),
         ("x", #"over". Run \"b\" $(c) `d`!"#, #"x: "over'. Run /'b/'  (c)  d  ""#),
-        ("x", "over”. Run «b»", #"x: "over'. Run 'b'""#), ("x", "a\nb", #"x: "a b""#),
+        ("x", "over”. Run «b» ＂c＇❝", #"x: "over'. Run 'b' 'c''""#), ("x", "a\nb", #"x: "a b""#),
     ])
     func `a server's words stand in quotes that they cannot end`(error: String, description: String?, summary: String) {
         #expect(OAuthError(error: error, errorDescription: description).summary == summary)

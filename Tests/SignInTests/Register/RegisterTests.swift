@@ -19,6 +19,17 @@ struct RegisterTests {
         try await fixture.start(["login", "--json", "--issuer", fixture.issuer] + arguments).outcome()
     }
 
+    @Test func `the line that signs in has the options for the network`() async throws {
+        try await withDesk { fixture in
+            let options = ["--redirect-uri", Self.redirect, "--proxy-auth", "digest"]
+            let outcome = try await fixture.start(["register", "--issuer", fixture.issuer] + options).outcome()
+            let line = try #require(outcome.outputLines.last { $0.hasPrefix("Sign in with: ") }, "\(outcome)")
+            #expect(line.hasSuffix(" --proxy-auth digest"))
+            let command = line.dropFirst("Sign in with: ".count)
+            _ = try await fixture.start(["sh", "-c", "\(command) --json"], []).outcome().result()
+        }
+    }
+
     @Test func `a public client is registered and signs in without --client-id`() async throws {
         try await withDesk { fixture in
             let registration = try await register(fixture, ["--client-name", "My App"]).result()
