@@ -36,7 +36,8 @@ import Testing
         facebook.schemeSuffix = suffix
         let scheme = Self.scheme + suffix
         #expect(try facebook.redirect(appName: "Tests", arguments: []).redirectURI.hasPrefix("\(scheme):"))
-        for scheme in [scheme, scheme.uppercased()] {
+        // Any suffix counts, whichever is configured.
+        for scheme in [scheme, scheme.uppercased(), Self.scheme + "paid", Self.scheme] {
             var deliver = try FacebookDelivery(facebook)
             guard case .open = deliver.take("\(scheme)://authorize?code=a&state=s") else {
                 Issue.record("expected a callback")
