@@ -147,8 +147,7 @@ private final class Service: @unchecked Sendable {
             }
             text += String(decoding: data, as: UTF8.self)
         }
-        // Or it stops when the pipe is full.
-        output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+        output.fileHandleForReading.discardRest()
     }
 
     func stop() {

@@ -63,10 +63,16 @@ final class TLSServer: @unchecked Sendable {
             self.port = port
             break
         }
-        // Or it stops when the pipe is full.
-        output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+        output.fileHandleForReading.discardRest()
     }
 
     /// By the signal that no process can block: a child inherits the mask of the thread that started it.
     deinit { kill(process.processIdentifier, SIGKILL) }
+}
+
+extension FileHandle {
+    /// Reads the rest of a program's output, or the program stops when the pipe is full.
+    ///
+    /// On a thread: a `readabilityHandler` that is removed while its pipe is closed can crash in libdispatch.
+    func discardRest() { Thread.detachNewThread { while !self.availableData.isEmpty {} } }
 }
