@@ -1,5 +1,5 @@
 extension StringProtocol {
-    /// Somebody else's text as a message shows it: in quotes, shortened to 200 code points.
+    /// The text of another party, for a message: in quotes, and shortened to 200 code points.
     ///
     /// The text cannot end the quotes, neither for a reader nor for a shell. Otherwise a server could continue the message
     /// with a sentence of its own, for example with a command to paste.

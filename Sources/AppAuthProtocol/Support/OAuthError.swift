@@ -28,7 +28,7 @@ public struct OAuthError: Sendable, Hashable, Codable {
     }
 
     /// The code and the description in one line, for the user. The description is in quotes that it cannot end, so that
-    /// nobody takes it for the app's own words.
+    /// it is not mistaken for a message of the app.
     public var summary: String {
         let code = error.wholeMatch(of: /[A-Za-z0-9_.:\/-]+/) == nil ? error.foundText : error
         return errorDescription.map { "\(code): \($0.foundSentence)" } ?? code

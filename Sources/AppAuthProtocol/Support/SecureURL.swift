@@ -114,7 +114,7 @@ public struct SecureURL: Sendable, Hashable {
         // By Unicode scalars: a combining mark would hide the character before it.
         let shown = String(string.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
         let visible = shown.unicodeScalars.lastIndex(of: "@").map { "…" + shown[$0...] } ?? shown
-        return visible
+        return visible.shortened(to: 200)
     }
 
     /// Returns the end of the host in `host[:port]`. Returns nil for user information, an empty host, and brackets around

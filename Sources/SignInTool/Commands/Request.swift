@@ -149,18 +149,18 @@ struct Request: Command {
         _ record: AuthStateRecord, for challenge: StepUpChallenge, scope: [Scope], _ console: Console
     ) async throws -> Bool {
         let target = try SecureURL(url)
-        // The user must see all of it.
-        guard (scope.spaceDelimited ?? "").utf8.count <= Self.shownScope else {
-            throw AuthError(
-                .invalidResponse, .authorization,
-                "\(target.shownHost) requires \(scope.count) scopes, too many to show. Sign in with those that you want it to "
-                    + "have: use --scope", outcome: .notSent)
-        }
         let demand = "\(target.shownHost) requires another sign-in: \(challenge.demand(scope))"
         let isOwn = record.isOwnResource(target)
         if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {
             console.say("\(demand). Signing in again.")
             return true
+        }
+        // Whoever has to agree must see all of it.
+        guard (scope.spaceDelimited ?? "").utf8.count <= Self.shownScope else {
+            throw AuthError(
+                .invalidResponse, .authorization,
+                "\(target.shownHost) requires \(scope.count) scopes, too many to show. Sign in with those that you want it to "
+                    + "have: use --scope", outcome: .notSent)
         }
         guard console.canAsk else {
             let resource = "\(target.scheme)://\(target.authority)\(target.path)"

@@ -45,8 +45,8 @@ extension AuthStateRecord {
 }
 
 extension String {
-    /// Somebody else's name in a sentence for the user: in quotes, unless it is plain. It cannot continue the sentence with
-    /// one of its own, for example with a command to paste.
+    /// A name that another party has chosen, for a sentence: in quotes, unless it is plain. It cannot continue the sentence
+    /// with one of its own, for example with a command to paste.
     var shownName: String {
         let isPlain = unicodeScalars.allSatisfy { scalar in
             scalar.properties.isAlphabetic || scalar.properties.numericType != nil
