@@ -19,6 +19,10 @@ struct DatabaseError: Error {
     /// Whether another transaction has come between: the statement had no effect and can be repeated.
     var isConflict: Bool { state == "40001" || state == "40P01" }
 
+    /// Whether something has the name of what was to be created: a table, or the type that a table has (42710). While another
+    /// process creates the same, it depends on the moment which of them is found, or the server's own index (23505).
+    var isDuplicate: Bool { state == "42P07" || state == "42710" || state == "23505" }
+
     func authError(_ location: String) -> AuthError {
         switch state {
         case "42P01", "42703", "3F000":

@@ -185,11 +185,16 @@ public final class PostgreSQLDatabase: Sendable {
         _ found: FoundTable, on connection: Connection, until deadline: ContinuousClock.Instant
     ) async throws {
         var found = found
-        while !found.exists {
+        if !found.exists {
+            var failure: DatabaseError?
             do { try await connection.script(found.table.schema, until: deadline) } catch let error as DatabaseError
-                where error.state == "42P07" || error.state == "23505"
-            {}  // another process has created it meanwhile: check what it is
+                where error.isDuplicate
+            { failure = error }
             found = try await FoundTable(in: found.table.schemaName, table.table, on: connection, until: deadline)
+            // Another process has created it meanwhile, or a type has its name.
+            if let failure, !found.exists {
+                throw AuthError.database(place, .damaged, "cannot be created: \(failure.message)")
+            }
         }
         try found.check(place, trusted: options.trustedOwners)
         guard found.comment == SessionTable.comment else {

@@ -35,6 +35,16 @@ struct StoreTests {
         }
     }
 
+    /// A type that has the table's name is what a process finds while another one creates the table.
+    @Test func `a type of the table's name is no table, and createTable ends`() async throws {
+        try await Server.run { server in
+            try server.sql("CREATE TYPE appauth_session AS ENUM ('other')")
+            let error = try #require(await authError { try await server.database().createTable() })
+            #expect(error.storeProblem == .damaged && error.message.contains("already exists"), "\(error)")
+            #expect(!error.isTemporary)
+        }
+    }
+
     @Test func `a table that is something else is refused, and stays`() async throws {
         try await Server.run { server in
             try server.sql("CREATE TABLE appauth_session (name text)")
