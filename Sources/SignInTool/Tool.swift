@@ -92,8 +92,8 @@ struct Tool: ParsableCommand {
         _ command: any Command, _ arguments: [String], _ line: SignInLine, _ interrupts: Interrupts,
         _ input: StandardInput
     ) async -> Int32 {
-        let limit = command.common.general.timeout?.duration ?? command.defaultTimeout
-        let console = Console(options: command.common, arguments: arguments, line: line, input: input, limit: limit)
+        let limit = command.common.timeout?.duration ?? command.defaultTimeout
+        let console = Console(command, arguments: arguments, line: line, input: input, limit: limit)
         do {
             return try await interrupts.run {
                 guard command.endsInTime else { return try await command.run(console, limit: limit) }

@@ -57,7 +57,7 @@ struct EncryptedUserInfoTests {
         try await run { world, recipient in
             let state = try await world.signIn()
             let claims: JSON = ["sub": "248289761001"]
-            let other = try SigningKey.generate(.rs256)
+            let other = try SharedKeys.key(.rs256, -1)
             let cases: [(String, String, JSON.Object)] = [
                 ("three parts", claims.serialized(), ["cty": "JWT"]),
                 (

@@ -44,7 +44,7 @@ struct DynamicTests {
     @Test("oidcc-client-test-request-uri-signed-rs256", arguments: [Plan.dynamic])
     func signedRequestByReference(plan: Plan) async throws {
         try await plan.run { party in
-            let key = try SigningKey.generate(.rs256)
+            let key = try SharedKeys.key(.rs256)
             let clientKey = try ClientKey(pem: key.pem)
             let party = party.with { $0.clientKey = { _ in clientKey } }
             let client = try await party.client { $0.jwks = [clientKey.publicJWK] }

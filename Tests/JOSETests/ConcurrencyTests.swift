@@ -6,7 +6,7 @@ import Testing
 
     @Test(arguments: [SignatureAlgorithm.rs256, .es256, .edDSA])
     func `one key verifies for many tasks at once`(algorithm: SignatureAlgorithm) async throws {
-        let signer = try SigningKey.generate(algorithm)
+        let signer = try TestKeys.signing(algorithm)
         let key = try VerificationKey(signer.publicKey)
         let message = Array("a message".utf8)
         let good = try signer.sign(message)
@@ -28,7 +28,7 @@ import Testing
 
     @Test(arguments: [SignatureAlgorithm.rs256, .ps256, .es256, .edDSA])
     func `one key signs for many tasks at once`(algorithm: SignatureAlgorithm) async throws {
-        let signer = try SigningKey.generate(algorithm)
+        let signer = try TestKeys.signing(algorithm)
         let key = try VerificationKey(signer.publicKey)
         let valid = try await withThrowingTaskGroup(of: Int.self) { group in
             for task in 0..<tasks {

@@ -5,7 +5,7 @@ import Testing
 @Suite struct JWERefusalTests {
     private static let refusal = "the token is not encrypted to this key, or was changed"
 
-    private static let rsa = Result { try RecipientKey.generate(.rsa()) }
+    private static let rsa = Result { try TestKeys.recipient() }
 
     private func parts(_ token: String) -> [String] {
         token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

@@ -2,7 +2,7 @@ import JOSE
 import Testing
 
 @Suite struct JWETests {
-    private static let rsa = Result { try RecipientKey.generate(.rsa()) }
+    private static let rsa = Result { try TestKeys.recipient() }
 
     /// A key of each kind with the algorithms that it is for.
     static let kinds: [(String, [KeyManagementAlgorithm])] = [

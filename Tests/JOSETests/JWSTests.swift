@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test func `a token authenticated with the RSA key's bytes is not signed by the RSA key`() throws {
-        let signer = try SigningKey.generate(.rs256)
+        let signer = try TestKeys.signing(.rs256)
         guard case .rsa(let modulus, _) = signer.publicKey.material else { throw JOSEError("expected an RSA key") }
         let key = try VerificationKey(signer.publicKey)
         for secret in [modulus, Array(signer.publicKey.json.serialized().utf8)] {
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func `a signature is invalid under another algorithm's name`() throws {
-        let signer = try SigningKey.generate(.rs256)
+        let signer = try TestKeys.signing(.rs256)
         let key = try VerificationKey(signer.publicKey)
         for name in ["RS384", "PS256", "HS256", "ES256", "none"] {
             let input = Base64URL.encode(Array(#"{"alg":"\#(name)"}"#.utf8)) + ".e30"

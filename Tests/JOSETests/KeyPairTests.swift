@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `an RSA key in PEM with the modulus of another key is refused`() throws {
-        let (own, other) = (try SigningKey.generate(.rs256), try SigningKey.generate(.rs256))
+        let (own, other) = (try TestKeys.signing(.rs256), try TestKeys.signing(.rs256, isOther: true))
         func modulus(_ key: SigningKey) throws -> [UInt8] {
             guard case .rsa(let n, _) = key.publicKey.material else { throw JOSEError("expected an RSA key") }
             return n

@@ -4,7 +4,7 @@ import Testing
 @Suite struct RSASignatureTests {
     static let algorithms: [SignatureAlgorithm] = [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]
 
-    private static let signer = Result { try SigningKey.generate(.rs256) }
+    private static let signer = Result { try TestKeys.signing(.rs256) }
     private let message = Array("a message".utf8)
 
     /// A key, and a signature over the message with one algorithm.

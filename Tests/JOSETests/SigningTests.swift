@@ -4,7 +4,7 @@ import Testing
 @Suite struct SigningTests {
     @Test(arguments: SignatureAlgorithm.available)
     func `the public key verifies the signatures of a new key`(algorithm: SignatureAlgorithm) throws {
-        let signer = try SigningKey.generate(algorithm)
+        let signer = try TestKeys.signing(algorithm)
         let key = try VerificationKey(signer.publicKey)
         for message in [[], [0], Array("a message".utf8), [UInt8](repeating: 7, count: 100_000)] {
             let signature = try signer.sign(message)
@@ -15,7 +15,7 @@ import Testing
 
     @Test(arguments: SignatureAlgorithm.available)
     func `a token comes back with its claims and header`(algorithm: SignatureAlgorithm) throws {
-        let signer = try SigningKey.generate(algorithm)
+        let (signer, other) = (try TestKeys.signing(algorithm), try TestKeys.signing(algorithm, isOther: true))
         let token = try JWS.sign(
             ["sub": "ada", "exp": 1_700_000_000], header: ["kid": "1", "typ": "JWT"], with: signer)
         let jws = try JWS(compact: token)
@@ -24,7 +24,7 @@ import Testing
         #expect(jws.header.typ == "JWT")
         #expect(try JSON(parsing: jws.payload)["sub"] == "ada")
         #expect(jws.isSigned(by: try VerificationKey(signer.publicKey), algorithm: algorithm))
-        #expect(!jws.isSigned(by: try VerificationKey(SigningKey.generate(algorithm).publicKey), algorithm: algorithm))
+        #expect(!jws.isSigned(by: try VerificationKey(other.publicKey), algorithm: algorithm))
     }
 
     @Test(arguments: MACAlgorithm.allCases)
@@ -47,7 +47,7 @@ import Testing
 
     @Test(arguments: SignatureAlgorithm.available)
     func `a private key comes back from PEM`(algorithm: SignatureAlgorithm) throws {
-        let signer = try SigningKey.generate(algorithm)
+        let signer = try TestKeys.signing(algorithm)
         #expect(signer.pem.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
         let again = try SigningKey(pem: signer.pem, algorithm: algorithm)
         #expect(again.publicKey == signer.publicKey)
@@ -61,7 +61,7 @@ import Testing
             [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512], [.es256], [.es384], [.es512], [.edDSA, .ed25519],
         ]
         for family in families {
-            let pem = try SigningKey.generate(family[0]).pem
+            let pem = try TestKeys.signing(family[0]).pem
             for algorithm in SignatureAlgorithm.available {
                 let key = try? SigningKey(pem: pem, algorithm: algorithm)
                 #expect((key != nil) == family.contains(algorithm), "\(family[0]) as \(algorithm)")

@@ -21,56 +21,67 @@ final class KeyRing: Sendable {
 
     /// The keys of one algorithm, oldest first. The one at `current` signs.
     private struct Line {
-        var entries: [Entry]
+        private let algorithm: SignatureAlgorithm
+        private var made = 0
+        var entries: [Entry] = []
         var current: Int { entries.count - 1 - (isNextAnnounced ? 1 : 0) }
         var isNextAnnounced = false
+
+        init(_ algorithm: SignatureAlgorithm) throws {
+            self.algorithm = algorithm
+            entries = [Entry(try newKey())]
+        }
+
+        /// Returns a key that this line does not have yet.
+        mutating func newKey() throws -> SigningKey {
+            defer { made += 1 }
+            return try SharedKeys.key(algorithm, made)
+        }
     }
 
     private static let usual: Set<SignatureAlgorithm> = [.rs256, .ps256, .es256, .edDSA]
 
     let algorithms: [SignatureAlgorithm]
-    private let lines: LockedValue<[SignatureAlgorithm: Line]>
+    /// Made when they are needed: RSA keys would delay the provider's start.
+    private let lines = LockedValue<[SignatureAlgorithm: Line]>([:])
 
-    /// Creates keys for RS256, PS256, ES256 and EdDSA, and for the given algorithms.
-    init(_ more: some Sequence<SignatureAlgorithm>) throws {
+    /// Keys for RS256, PS256, ES256 and EdDSA, and for the given algorithms.
+    init(_ more: some Sequence<SignatureAlgorithm>) {
         let wanted = Self.usual.union(more)
         algorithms = SignatureAlgorithm.allCases.filter(wanted.contains)
-        var lines: [SignatureAlgorithm: Line] = [:]
-        for algorithm in algorithms {
-            lines[algorithm] = Line(entries: [Entry(try FirstKeys.key(for: algorithm))])
-        }
-        self.lines = LockedValue(lines)
     }
 
     /// Returns the current key for the algorithm, and its id.
     func signing(_ algorithm: SignatureAlgorithm) throws -> (key: SigningKey, kid: String) {
-        let entry = lines.withLock { lines in lines[algorithm].map { $0.entries[$0.current] } }
-        guard let entry else { throw ProviderError("there is no key for \(algorithm.rawValue)") }
-        return (entry.key, entry.kid)
+        try withLine(algorithm) { line in (line.entries[line.current].key, line.entries[line.current].kid) }
     }
 
     /// Returns the key for the algorithm before the last rotation, and its id. The key may be withdrawn.
     func former(_ algorithm: SignatureAlgorithm) throws -> (key: SigningKey, kid: String) {
-        let entry = lines.withLock { lines in
-            lines[algorithm].flatMap { $0.current > 0 ? $0.entries[$0.current - 1] : nil }
+        try withLine(algorithm) { line in
+            guard line.current > 0 else {
+                throw ProviderError("the keys for \(algorithm.rawValue) were never rotated")
+            }
+            let entry = line.entries[line.current - 1]
+            return (entry.key, entry.kid)
         }
-        guard let entry else { throw ProviderError("the keys for \(algorithm.rawValue) were never rotated") }
-        return (entry.key, entry.kid)
     }
 
     /// The JWK Set (RFC 7517 §5).
     var document: JSON {
-        let keys = lines.withLock { lines in
-            algorithms.flatMap { lines[$0]?.entries ?? [] }.filter(\.isPublished).map(\.jwk.json)
+        get throws {
+            let keys = try algorithms.flatMap { algorithm in
+                try withLine(algorithm) { $0.entries.filter(\.isPublished).map(\.jwk.json) }
+            }
+            return ["keys": .array(keys)]
         }
-        return ["keys": .array(keys)]
     }
 
     /// Publishes the next key of each algorithm, before it signs.
     func announce() throws {
-        try update { line, algorithm in
+        try update { line in
             guard !line.isNextAnnounced else { return }
-            line.entries.append(Entry(try SigningKey.generate(algorithm)))
+            line.entries.append(Entry(try line.newKey()))
             line.isNextAnnounced = true
         }
     }
@@ -78,20 +89,20 @@ final class KeyRing: Sendable {
     /// Makes the next keys current: the announced ones, or new ones. The old ones stay published.
     func rotate() throws {
         try announce()
-        try update { line, _ in line.isNextAnnounced = false }
+        try update { $0.isNextAnnounced = false }
     }
 
     /// Replaces the current keys with new ones under the same ids. No provider should do so, but some do.
     func replace() throws {
-        try update { line, algorithm in
+        try update { line in
             let kid = line.entries[line.current].kid
-            line.entries[line.current] = Entry(try SigningKey.generate(algorithm), kid: kid)
+            line.entries[line.current] = Entry(try line.newKey(), kid: kid)
         }
     }
 
     /// Removes the former keys from the set.
     func withdrawOldKeys() throws {
-        try update { line, _ in
+        try update { line in
             for index in line.entries.indices where index < line.current { line.entries[index].isPublished = false }
         }
     }
@@ -106,31 +117,18 @@ final class KeyRing: Sendable {
         }
     }
 
-    private func update(_ body: (inout Line, SignatureAlgorithm) throws -> Void) throws {
-        try lines.withLock { lines in
-            for algorithm in lines.keys {
-                guard var line = lines[algorithm] else { continue }
-                try body(&line, algorithm)
-                lines[algorithm] = line
-            }
-        }
+    private func update(_ body: (inout Line) throws -> Void) throws {
+        for algorithm in algorithms { try withLine(algorithm, body) }
     }
-}
 
-/// The initial keys of a provider. Generating an RSA key takes a tenth of a second, so the providers of one process
-/// share their initial RSA keys. The keys of a rotation are always new.
-private enum FirstKeys {
-    private static let made = LockedValue<[SignatureAlgorithm: SigningKey]>([:])
-
-    static func key(for algorithm: SignatureAlgorithm) throws -> SigningKey {
-        switch algorithm.family {
-        case .ecdsa, .edDSA, .mlDSA: return try SigningKey.generate(algorithm)
-        case .rsaPKCS1, .rsaPSS:
-            return try made.withLock { made in
-                let key = try made[algorithm] ?? SigningKey.generate(algorithm)
-                made[algorithm] = key
-                return key
-            }
+    private func withLine<Value>(
+        _ algorithm: SignatureAlgorithm, _ body: (inout Line) throws -> Value
+    ) throws -> Value {
+        guard algorithms.contains(algorithm) else { throw ProviderError("there is no key for \(algorithm.rawValue)") }
+        return try lines.withLock { lines in
+            var line = try lines[algorithm] ?? Line(algorithm)
+            defer { lines[algorithm] = line }
+            return try body(&line)
         }
     }
 }

@@ -18,7 +18,7 @@ extension LocalProvider {
         let algorithms = configuration.clients.flatMap {
             [$0.idTokenAlgorithm, $0.userInfoAlgorithm, $0.authorizationAlgorithm]
         }
-        let keys = try KeyRing(algorithms.compactMap(\.self) + [configuration.idTokenAlgorithm])
+        let keys = KeyRing(algorithms.compactMap(\.self) + [configuration.idTokenAlgorithm])
         let host = host == "[::1]" ? "::1" : host
         let tls = try configuration.tls.map(TLSContext.init)
         var addresses = configuration.addition?.addresses ?? [:]

@@ -43,7 +43,7 @@ struct Router: Sendable {
             documents.respond(to: request, Metadata.oauth(context), cacheControl: configuration.metadataCacheControl)
         case .webFinger: WebFingerEndpoint(context: context).respond(to: request)
         case .keys:
-            documents.respond(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
+            try documents.respond(to: request, context.keys.document, cacheControl: configuration.keysCacheControl)
         case .authorization: try AuthorizationEndpoint(context: context).respond(to: request)
         case .interaction: try InteractionEndpoint(context: context).respond(to: request)
         case .resume: try ResumeEndpoint(context: context).respond(to: request)

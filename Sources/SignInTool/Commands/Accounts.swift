@@ -7,6 +7,7 @@ struct Accounts: Command {
         commandName: "accounts", abstract: "Lists the profiles and the other sessions, and which one is in use.",
         discussion: "Example: sign-in accounts")
 
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
@@ -27,7 +28,7 @@ struct Accounts: Command {
             try console.succeed(.object(result), text: Self.text(accounts))
             return 0
         }
-        if !common.json { try console.print(Array((Self.text(accounts) + "\n").utf8)) }
+        if !json { try console.print(Array((Self.text(accounts) + "\n").utf8)) }
         console.fail(code: failure.code.rawValue, failure.message, with: result)
         return 1
     }

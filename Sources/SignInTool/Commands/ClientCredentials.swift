@@ -24,6 +24,7 @@ struct ClientCredentials: Command {
     var scope = ""
     @Option(parsing: .unconditionalSingleValue, help: "The resource that the access token is for (RFC 8707).")
     var resource: [String] = []
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func validate() throws {

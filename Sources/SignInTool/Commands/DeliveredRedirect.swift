@@ -9,6 +9,7 @@ struct DeliveredRedirect: Command {
         shouldDisplay: false)
 
     @Argument(help: "The redirect.") var url: String
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

@@ -12,6 +12,7 @@ struct Demo: Command {
 
     @Flag(help: "Let a scripted browser act for the user.")
     var headless = false
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     var defaultTimeout: Duration { .seconds(300) }
@@ -22,7 +23,7 @@ struct Demo: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         // An empty variable names no display.
         let isHeadless = headless || !(Self.isSet("DISPLAY") || Self.isSet("WAYLAND_DISPLAY"))
-        let story = Story(isSilent: common.json)
+        let story = Story(isSilent: json)
         let provider = try DemoProvider()
         defer { provider.end() }
         let issuer = try await provider.issuer()
@@ -32,7 +33,7 @@ struct Demo: Command {
         let result = try await withBrowser(isHeadless, console.environment) { browser in
             try await journey(issuer, browser, isHeadless, story, console)
         }
-        if common.json { try console.succeed(.object(result), text: "") }
+        if json { try console.succeed(.object(result), text: "") }
         return 0
     }
 

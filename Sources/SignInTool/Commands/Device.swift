@@ -18,6 +18,7 @@ struct Device: Command {
     @OptionGroup var session: NewSessionOptions
     @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     var defaultTimeout: Duration { .seconds(300) }

@@ -9,6 +9,7 @@ struct Discover: Command {
 
     @Argument(help: "The issuer URL.")
     var issuer: String
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

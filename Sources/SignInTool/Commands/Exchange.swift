@@ -43,6 +43,7 @@ struct Exchange: Command {
         help: "The URL of the token endpoint, for a server without discovery.")
     var tokenEndpoint: String?
     @OptionGroup var client: ClientOptions
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     /// Whether the options describe the client. If not, it is the session's.

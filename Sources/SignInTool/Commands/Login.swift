@@ -34,6 +34,7 @@ struct Login: Command {
     var par = false
     @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     static var scopeHelp: ArgumentHelp {
@@ -131,9 +132,9 @@ struct Login: Command {
         add("--scope", scope)
         add("--profile", session.profile?.name)
         add("--store", session.store?.argument)
-        words += common.general.wordsOfNetwork
+        words += common.wordsOfNetwork
         if dpop { words.append("--dpop") }
-        if common.json { words.append("--json") }
+        if json { words.append("--json") }
         return SignInLine(words)
     }
 

@@ -34,6 +34,7 @@ struct Logout: Command {
         help: "The URL of the revocation endpoint, if the provider's metadata has none.")
     var revocationEndpoint: String?
     @OptionGroup var session: SessionOptions
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     var defaultTimeout: Duration { .seconds(300) }

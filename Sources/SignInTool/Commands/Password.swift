@@ -26,6 +26,7 @@ struct Password: Command {
     @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = "openid profile offline_access"
     @OptionGroup var session: NewSessionOptions
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func validate() throws {

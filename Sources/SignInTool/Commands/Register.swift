@@ -54,6 +54,7 @@ struct Register: Command {
         help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.",
         completion: .file())
     var keyFile: String?
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -156,7 +157,7 @@ struct Register: Command {
         lines += JSON.object(registration.metadata.members).lines
         var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
         if let scope { words += ["--scope", scope] }
-        words += common.general.wordsOfNetwork
+        words += common.wordsOfNetwork
         if canSignIn { lines.append("Sign in with: \(words.shellLine)") }
         return lines.map(\.onOneLine).joined(separator: "\n")
     }

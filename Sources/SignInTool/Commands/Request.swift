@@ -38,6 +38,7 @@ struct Request: Command {
         })
     var stepUpAt: [SecureURL] = []
     @OptionGroup var session: SessionOptions
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     private var stepsUp: Bool { stepUp || !stepUpAt.isEmpty }
@@ -84,13 +85,13 @@ struct Request: Command {
             }
         }
         let status = response.status
-        if common.json {
+        if json {
             try console.succeed(Self.json(response), text: "")
         } else {
             try console.print(Self.printable(response.body))
         }
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
-        if !common.json || status.code >= 400 { console.say("HTTP \(status.code)") }
+        if !json || status.code >= 400 { console.say("HTTP \(status.code)") }
         // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
         if response.stepUpChallenge != nil { console.say(unmet) }
         return status.code < 400 ? 0 : 1

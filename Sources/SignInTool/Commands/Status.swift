@@ -21,6 +21,7 @@ struct Status: Command {
         help: "List what is stored there: file:PATH, encrypted:PATH, keyring or memory.",
         completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -73,7 +74,7 @@ struct Status: Command {
             try console.succeed(.object(result), text: text)
             return 0
         }
-        if !common.json { try console.print(Array((text + "\n").utf8)) }
+        if !json { try console.print(Array((text + "\n").utf8)) }
         let command = (try? profile.signIn)?.first ?? SignInLine.commands[0]
         let line = ["sign-in", command, "--profile", profile.name].shellLine
         console.fail(

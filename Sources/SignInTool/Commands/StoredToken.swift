@@ -77,14 +77,12 @@ extension StoredToken {
         /// The command as its parser would create it, which takes more than a millisecond. Every option must be set here.
         var command: Token {
             var (token, session, common) = (Token(), SessionOptions(), CommonOptions())
-            var general = GeneralOptions()
             (session.profile, session.issuer, session.clientID) = (profile, issuer?.string, clientID)
             session.store = path.map(StoreChoice.file)
-            (general.verbose, general.timeout) = (false, nil)
-            (general.caFile, general.proxyAuthentication) = (nil, nil)
-            (common.json, common.general) = (json, general)
+            (common.verbose, common.timeout) = (false, nil)
+            (common.caFile, common.proxyAuthentication) = (nil, nil)
             (token.minimumValidity, token.forceRefresh, token.isIDToken) = (nil, false, false)
-            (token.format, token.user) = (.token, nil)
+            (token.format, token.user, token.json) = (.token, nil, json)
             (token.session, token.common) = (session, common)
             return token
         }

@@ -26,10 +26,11 @@ struct Token: Command {
         help: "The mail account, for xoauth2 and oauthbearer. (default: the user's email address or name)")
     var user: String?
     @OptionGroup var session: SessionOptions
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        if common.json, format != .token { throw ValidationError("--json takes no --format") }
+        if json, format != .token { throw ValidationError("--json takes no --format") }
         if user != nil, !format.hasUser { throw ValidationError("--user needs --format xoauth2 or oauthbearer") }
         // The formats separate their parts with control characters.
         try user?.checkAsName(of: "--user")

@@ -11,6 +11,7 @@ struct Use: Command {
     var profile: Profile?
     @Flag(help: "Choose no profile.")
     var none = false
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func validate() throws {

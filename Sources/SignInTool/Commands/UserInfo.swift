@@ -8,6 +8,7 @@ struct UserInfo: Command {
         discussion: "Example: sign-in userinfo --profile work")
 
     @OptionGroup var session: SessionOptions
+    @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {

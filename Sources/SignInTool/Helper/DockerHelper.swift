@@ -19,7 +19,7 @@ struct DockerHelper: CredentialHelper {
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var session: NamedSessionOptions
-    @OptionGroup var general: GeneralOptions
+    @OptionGroup var common: CommonOptions
     @Argument(help: "Docker adds it.")
     var operation: Operation
 

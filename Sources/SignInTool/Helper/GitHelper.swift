@@ -16,7 +16,7 @@ struct GitHelper: CredentialHelper {
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var session: NamedSessionOptions
-    @OptionGroup var general: GeneralOptions
+    @OptionGroup var common: CommonOptions
     @Argument(help: "get, store or erase. Git adds it.", completion: .list(["get", "store", "erase"]))
     var operation: String
 

@@ -66,7 +66,6 @@ struct ServerOptions: ParsableArguments, Sendable {
 /// A credential helper. It prints what its caller expects, so it has no `--json`.
 protocol CredentialHelper: Command {
     var session: NamedSessionOptions { get }
-    var general: GeneralOptions { get }
     /// Whether the caller shows what a helper that fails has printed on standard output.
     var printsFailures: Bool { get }
     /// Does the work with the named session.
@@ -82,11 +81,5 @@ extension CredentialHelper {
             if printsFailures, let message { try console.print(Array((message.onOneLine + "\n").utf8)) }
             throw error
         }
-    }
-
-    var common: CommonOptions {
-        var common = CommonOptions()
-        (common.json, common.general) = (false, general)
-        return common
     }
 }

@@ -13,7 +13,7 @@ struct KubectlHelper: CredentialHelper {
             """)
 
     @OptionGroup var session: NamedSessionOptions
-    @OptionGroup var general: GeneralOptions
+    @OptionGroup var common: CommonOptions
 
     private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
 

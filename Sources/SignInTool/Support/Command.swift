@@ -2,6 +2,8 @@ internal import ArgumentParser
 
 /// One command.
 protocol Command: ParsableCommand, Sendable {
+    /// Whether it prints one JSON object. Credential helpers print what their caller expects.
+    var json: Bool { get }
     var common: CommonOptions { get }
     /// How long it may take unless `--timeout` says otherwise.
     var defaultTimeout: Duration { get }
@@ -14,6 +16,7 @@ protocol Command: ParsableCommand, Sendable {
 }
 
 extension Command {
+    var json: Bool { false }
     var defaultTimeout: Duration { .seconds(30) }
     var endsInTime: Bool { true }
 }

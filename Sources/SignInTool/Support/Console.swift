@@ -29,15 +29,16 @@ struct Console: Sendable {
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
     ///   the lock's holder.
     init(
-        options: CommonOptions, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
+        _ command: any Command, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
     ) {
-        (json, self.arguments, self.line, self.input) = (options.json, arguments, line, input)
-        isVerbose = options.general.verbose
-        wordsOfNetwork = options.general.wordsOfNetwork
+        let options = command.common
+        (json, self.arguments, self.line, self.input) = (command.json, arguments, line, input)
+        isVerbose = options.verbose
+        wordsOfNetwork = options.wordsOfNetwork
         var configuration = CurlTransport.Configuration()
-        configuration.additionalRoots = options.general.caFile.map { [$0] } ?? []
-        configuration.proxyAuthentication = options.general.proxyAuthentication ?? .basic
-        let logger = options.general.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
+        configuration.additionalRoots = options.caFile.map { [$0] } ?? []
+        configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
+        let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
         var environment = Environment.live
         (environment.transport, environment.logger) = (CurlTransport(configuration), logger)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)

@@ -1,15 +1,11 @@
 public import AppAuth
 public import ArgumentParser
 
-/// The options of every command but the credential helpers. Values may begin with a dash.
+/// The options of every command. Values may begin with a dash.
+///
+/// No option group contains another one: in debug builds, the parser checks the options of each level four times for each
+/// time that it checks the level above.
 struct CommonOptions: ParsableArguments, Sendable {
-    @Flag(help: "Print one JSON object on standard output and nothing else.")
-    var json = false
-    @OptionGroup var general: GeneralOptions
-}
-
-/// The options of every command.
-struct GeneralOptions: ParsableArguments, Sendable {
     @Flag(help: "Log each step to standard error, without secrets.")
     var verbose = false
     @Option(
@@ -29,6 +25,11 @@ struct GeneralOptions: ParsableArguments, Sendable {
     var wordsOfNetwork: [String] {
         (caFile.map { ["--ca-file", $0] } ?? []) + (proxyAuthentication.map { ["--proxy-auth", $0.rawValue] } ?? [])
     }
+}
+
+extension ArgumentHelp {
+    /// Of the flag `--json`.
+    static let json: ArgumentHelp = "Print one JSON object on standard output and nothing else."
 }
 
 extension CurlTransport.ProxyAuthentication: ExpressibleByArgument {}

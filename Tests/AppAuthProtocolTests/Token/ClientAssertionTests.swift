@@ -119,7 +119,7 @@ struct ClientAssertionTests {
     func `private_key_jwt signs with every kind of key, as the provider knows it`(
         algorithm: SignatureAlgorithm
     ) async throws {
-        let key = try SigningKey.generate(algorithm)
+        let key = try SharedKeys.key(algorithm)
         try await World.run(configuration(key)) { world in
             world.provider.fault(
                 .editDocument {

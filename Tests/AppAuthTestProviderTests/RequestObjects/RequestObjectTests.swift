@@ -39,7 +39,7 @@ private struct Signer {
         _ algorithm: SignatureAlgorithm = .es256,
         _ change: (inout LocalProvider.Configuration) -> Void = { _ in }, _ body: (Signer) async throws -> Void
     ) async throws {
-        let (key, clock) = (try SigningKey.generate(algorithm), ManualClock())
+        let (key, clock) = (try SharedKeys.key(algorithm), ManualClock())
         let client = RegisteredClient(
             id: "signing", secret: Self.secret, keys: [key.publicKey], redirectURIs: [.anyLoopback],
             authentication: [.basic, .post])

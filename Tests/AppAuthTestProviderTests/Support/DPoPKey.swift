@@ -1,3 +1,4 @@
+import AppAuthTestProvider
 import Foundation
 import JOSE
 
@@ -5,7 +6,7 @@ import JOSE
 struct DPoPKey {
     let key: SigningKey
 
-    init(_ algorithm: SignatureAlgorithm = .es256) throws { key = try SigningKey.generate(algorithm) }
+    init(_ algorithm: SignatureAlgorithm = .es256) throws { key = try SharedKeys.key(algorithm) }
 
     var thumbprint: String { key.publicKey.thumbprint }
 

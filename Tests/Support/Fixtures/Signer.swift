@@ -1,4 +1,5 @@
 package import AppAuthProtocol
+internal import AppAuthTestProvider
 package import Foundation
 package import JOSE
 
@@ -12,7 +13,10 @@ package struct Signer: Sendable {
     package let key: SigningKey
     package var kid: String? = "key-1"
 
-    package init(_ algorithm: SignatureAlgorithm = .es256) throws { key = try SigningKey.generate(algorithm) }
+    /// - Parameter number: Another one for another RSA key. Keys of other kinds are always new.
+    package init(_ algorithm: SignatureAlgorithm = .es256, number: Int = 0) throws {
+        key = try SharedKeys.key(algorithm, number)
+    }
 
     package static func provider(_ algorithms: [String]? = nil) throws -> ProviderMetadata {
         var more = JSON.Object()

@@ -32,7 +32,7 @@ package struct JWTDraft: Sendable {
             header["kid"] = .string(kid)
             return try JWS.sign(payload, header: header, with: key)
         case .unpublishedKey(let algorithm):
-            return try JWS.sign(payload, header: header, with: SigningKey.generate(algorithm))
+            return try JWS.sign(payload, header: header, with: SharedKeys.key(algorithm, -1))
         case .damaged(let algorithm):
             return try Self.damaged(JWS.sign(payload, header: header, with: keys.signing(algorithm).key))
         case .secret(let algorithm, let secret):
