@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// A program that writes down how it was started, into a pipe that a test reads to its end.
+/// A program that writes down how it was started, into a pipe that a test reads.
 final class RecordingBrowser: Sendable {
     let folder: String
     var script: String { folder + "/browser" }
@@ -10,6 +10,9 @@ final class RecordingBrowser: Sendable {
     /// How it is started. By name of its shell: a file that was just written cannot always be executed, since another
     /// thread's child may still have it open for writing.
     var command: String { "/bin/sh \(script)" }
+    /// Opened once, and for writing too, so that each start finds the same reader. Otherwise a process that is just being
+    /// started by another thread could hold a copy of an earlier reader, and what is written for that one would be lost.
+    private let reader: CInt
 
     init(script: String? = nil) throws {
         folder = FileManager.default.temporaryDirectory.path + "/browser-\(UUID().uuidString)"
@@ -21,22 +24,27 @@ final class RecordingBrowser: Sendable {
             files=$(for f in /proc/$$/fd/*; do printf '%s ' "${f##*/}"; readlink "$f"; done)
             state=$(cat /proc/$$/stat; grep -E '^Sig(Blk|Ign):' /proc/$$/status)
             exec > '\(folder)/pipe'
-            printf '%s\\n--\\n%s\\n--\\n%s\\n' "$arguments" "$files" "$state"
+            printf '%s\\n--\\n%s\\n--\\n%s\\n--\\n' "$arguments" "$files" "$state"
             """
+        // A test's own script has the pipe for itself.
+        reader = script == nil ? open(folder + "/pipe", O_RDWR | O_CLOEXEC) : -1
         try Data((script ?? record).utf8).write(to: URL(filePath: folder + "/browser"))
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
+    deinit {
+        if reader >= 0 { close(reader) }
+        try? FileManager.default.removeItem(atPath: folder)
+    }
 
-    /// The program's record, once it has ended.
+    /// The program's record.
     func record() async throws -> Record {
-        let text = try await onThread { [pipe] in
-            let file = open(pipe, O_RDONLY | O_CLOEXEC)
-            defer { close(file) }
+        let text = try await onThread { [reader] in
             var (all, buffer): ([UInt8], [UInt8]) = ([], Array(repeating: 0, count: 4096))
             while true {
-                let count = read(file, &buffer, buffer.count)
-                if count <= 0 { return String(decoding: all, as: UTF8.self) }
+                let text = String(decoding: all, as: UTF8.self)
+                if text.split(separator: "\n--\n", omittingEmptySubsequences: false).count == 4 { return text }
+                let count = read(reader, &buffer, buffer.count)
+                guard count > 0 else { return text }
                 all += buffer[..<count]
             }
         }
