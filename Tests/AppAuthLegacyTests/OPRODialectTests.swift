@@ -244,8 +244,10 @@ struct OPRODialectTests {
         try await withOPro { stage in
             let state = try await session(stage)
             let user: JSON = ["user": ["zip": "12345"]]
-            let response = try await state.post(stage.double.baseURL + "/users/me.json", json: user)
-            #expect(response.status == .notFound)
+            let error = await #expect(throws: AuthError.self) {
+                try await state.post(stage.double.baseURL + "/users/me.json", json: user)
+            }
+            #expect(error?.httpStatus == 404)
             let request = try #require(stage.double.log(.me).first)
             #expect(request.method == .post && request.body == Array(user.serialized().utf8))
             #expect(request.headers[values: .contentType] == ["application/json"])

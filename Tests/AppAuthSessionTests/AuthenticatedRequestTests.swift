@@ -34,7 +34,7 @@ struct AuthenticatedRequestTests {
         try await World.run { world in
             let state = try await world.signIn()
             let url = world.provider.url(.api)
-            #expect(try await state.get(url).decoded(as: Echo.self) == Echo(method: "GET", body: ""))
+            #expect(try await state.get(url, as: Echo.self) == Echo(method: "GET", body: ""))
             let response = try await state.post(url, json: ["a": 1])
             #expect(try response.decoded(as: Echo.self) == Echo(method: "POST", body: #"{"a":1}"#))
             for sent in world.provider.log(.api) {
@@ -66,14 +66,14 @@ struct AuthenticatedRequestTests {
         try await World.run { world in
             let state = try await world.signIn()
             let url = world.provider.url(.api)
-            let shape = await authError { try await state.get(url).decoded(as: [Int].self) }
-            #expect(shape?.code == .invalidResponse && shape?.httpStatus == 200)
+            let shape = await authError { try await state.get(url, as: [Int].self) }
+            #expect(shape?.code == .invalidResponse && shape?.response?.status == .ok)
             #expect(
                 shape?.message.hasSuffix("found a document that is no Array<Any>") == true,
                 "\(String(describing: shape))")
             world.provider.fault(.status(.notFound, json: [:]), at: .api)
-            let status = await authError { try await state.get(url).decoded(as: [String: Int].self) }
-            #expect(status?.code == .invalidResponse && status?.httpStatus == 404)
+            let status = await authError { try await state.get(url, as: [String: Int].self) }
+            #expect(status?.code == .invalidResponse && status?.response?.status == .notFound)
         }
     }
 

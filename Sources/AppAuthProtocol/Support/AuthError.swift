@@ -35,6 +35,9 @@ public struct AuthError: Error, Sendable, Hashable {
     public var server: OAuthError?
     /// The status of the HTTP response, if there was one. 407 is that of a proxy that did not authenticate the user.
     public var httpStatus: Int?
+    /// The response of an API, if it is the error: see `AuthState.get(_:)`. Do not log its body, which may contain the
+    /// user's data.
+    public var response: TransportResponse?
     /// The seconds to wait: the server's `Retry-After`, or the rest of the pause after failed refreshes. Values
     /// outside 0 to 86,400 are clamped.
     public var retryAfter: Int? {

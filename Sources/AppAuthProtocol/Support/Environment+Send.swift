@@ -44,8 +44,8 @@ extension Environment {
 }
 
 extension HTTPRequest {
-    /// The URL without its query, for the log.
-    fileprivate var target: String { "\(scheme ?? "")://\(authority ?? "")\((path ?? "").prefix { $0 != "?" })" }
+    /// The URL without its query, for logs and messages.
+    var target: String { "\(scheme ?? "")://\(authority ?? "")\((path ?? "").prefix { $0 != "?" })" }
 
     /// Creates a request for a URL.
     package init(method: Method, url: SecureURL) {

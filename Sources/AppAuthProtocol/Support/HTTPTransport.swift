@@ -64,13 +64,13 @@ public struct HTTPLimits: Sendable, Hashable {
 }
 
 /// The response to a request: status, header fields and the whole body.
-public struct TransportResponse: Sendable {
+public struct TransportResponse: Sendable, Hashable {
     /// Status and header fields.
     public var head: HTTPResponse
     /// The body, decompressed.
     public var body: [UInt8]
     /// The secrets of the request, which no error about the response may repeat.
-    var secrets: [Secret] = []
+    package var secrets: [Secret] = []
 
     /// Creates a response.
     public init(_ head: HTTPResponse, body: [UInt8]) { (self.head, self.body) = (head, body) }

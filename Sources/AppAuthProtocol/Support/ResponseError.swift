@@ -35,6 +35,39 @@ extension TransportResponse {
             server: server, httpStatus: status, retryAfter: retryAfter)
     }
 
+    /// Returns the error of an API for a status other than 2xx, with the response. RFC 6750 §3.
+    ///
+    /// - Parameter request: The request, if it is known.
+    package func apiError(to request: HTTPRequest? = nil) -> AuthError {
+        let code = status.code
+        // Many APIs have an `error` that is no code but a sentence.
+        let inBody = oauthErrorInBody(hiding: secrets).flatMap { $0.error.contains(" ") ? nil : $0 }
+        let inChallenge = oauthErrorInChallenge(hiding: secrets)
+        let server = inChallenge ?? inBody
+        let words = server?.summary ?? explanation.map { Redaction(of: secrets).applied(to: $0).foundSentence }
+        let hint = status.kind == .redirection ? ". Redirects are never followed" : words.map { ": \($0)" } ?? ""
+        var error = AuthError(
+            // In a body, a code has the API's own meaning: its `access_denied` is no denied sign-in.
+            inChallenge.map { AuthError.Code(server: $0.error) } ?? .invalidResponse, .resource,
+            "the API\(request.map { " at \($0.target)" } ?? "") returned \(code)\(hint)",
+            outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
+            server: server, httpStatus: code, retryAfter: retryAfter)
+        error.response = self
+        return error
+    }
+
+    /// What an API says about its error: the `detail` or `title` of problem details (RFC 9457 §3.1), a `message`, also
+    /// within an `error`, an `error` that is a sentence, or a plain text.
+    private var explanation: String? {
+        guard let json = try? JSON(parsing: body) else {
+            // Far more than is shown, so that no token at the cut is shown in part.
+            let text = String(decoding: body.prefix(64 << 10), as: UTF8.self)
+            return mediaType == "text/plain" ? text.split(whereSeparator: \.isNewline).first.map(String.init) : nil
+        }
+        return [json["detail"], json["error"]?["message"], json["message"], json["error"], json["title"]]
+            .lazy.compactMap { $0?.string }.first { !$0.isEmpty }
+    }
+
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
         guard let members = (try? JSON(parsing: body))?.object, let code = members[nonEmpty: "error"]?.string else {
             return nil

@@ -16,18 +16,37 @@ extension AuthState {
         try await send(request, stage: .resource)
     }
 
-    /// Sends a GET with a valid access token; see ``send(_:)``.
+    /// Sends a GET with a valid access token, as ``send(_:)`` does, and returns the response if its status is 2xx.
     ///
-    /// ```swift
-    /// let user = try await state.get("https://api.example/me").decoded(as: User.self)
-    /// ```
+    /// - Throws: ``AuthError``, as ``send(_:)`` does. For any other status, ``AuthError/response`` is the response, and
+    ///   the message has what the API says about the error.
     public nonisolated func get(_ url: String) async throws -> TransportResponse {
-        try await send(TransportRequest(.get, url))
+        try await success(of: TransportRequest(.get, url))
     }
 
-    /// Sends a POST with a valid access token and a JSON body; see ``send(_:)``.
+    /// Sends a GET, as ``get(_:)`` does, and decodes the JSON of the response.
+    ///
+    /// ```swift
+    /// let user = try await state.get("https://api.example/me", as: User.self)
+    /// ```
+    ///
+    /// - Throws: As ``get(_:)``; ``AuthError/Code/invalidResponse`` if the JSON has another shape.
+    public nonisolated func get<Value: Decodable>(_ url: String, as type: Value.Type) async throws -> Value {
+        try await get(url).decoded(as: type)
+    }
+
+    /// Sends a POST with a valid access token and a JSON body, and returns the response if its status is 2xx.
+    ///
+    /// - Throws: As ``get(_:)``; the errors of encoding the body.
+    @discardableResult
     public nonisolated func post(_ url: String, json body: some Encodable) async throws -> TransportResponse {
-        try await send(TransportRequest(.post, url, .json(encoding: body)))
+        try await success(of: TransportRequest(.post, url, .json(encoding: body)))
+    }
+
+    private nonisolated func success(of request: TransportRequest) async throws -> TransportResponse {
+        let response = try await send(request)
+        guard response.status.kind == .successful else { throw response.apiError(to: request.head) }
+        return response
     }
 
     /// Sends a request with another token of this session: an exchanged one, or one for other parameters. A token that
@@ -75,8 +94,14 @@ extension AuthState {
     ) async throws -> TransportResponse {
         var request = request
         environment.dialect.authorize(token, &request.head.headerFields)
-        guard let proof else { return try await environment.send(request, stage: stage) }
-        return try await environment.send(provenBy: proof, with: token, stage: stage) { [request] in request }
+        var response: TransportResponse
+        if let proof {
+            response = try await environment.send(provenBy: proof, with: token, stage: stage) { [request] in request }
+        } else {
+            response = try await environment.send(request, stage: stage)
+        }
+        response.secrets = [token.value]
+        return response
     }
 }
 

@@ -44,15 +44,15 @@ extension TransportRequest {
 extension TransportResponse {
     /// Decodes the JSON body of a successful response.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidResponse`` if the status is not 2xx or the body cannot be
-    ///   decoded; ``AuthError/httpStatus`` has the status.
+    /// - Throws: ``AuthError`` with ``AuthError/response`` if the status is not 2xx, as `AuthState.get(_:)` does, or if
+    ///   the body cannot be decoded (``AuthError/Code/invalidResponse``).
     public func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
-        func failure(_ message: String) -> AuthError {
-            AuthError(.invalidResponse, .resource, message, httpStatus: status.code)
+        guard status.kind == .successful else { throw apiError() }
+        return try Value.decoded(from: body) { message in
+            var error = AuthError(
+                .invalidResponse, .resource, "the response of the API: \(message)", httpStatus: status.code)
+            error.response = self
+            return error
         }
-        guard status.kind == .successful else {
-            throw failure("expected a successful status of the resource server, found \(status.code)")
-        }
-        return try Value.decoded(from: body) { failure("the response of the resource server: \($0)") }
     }
 }

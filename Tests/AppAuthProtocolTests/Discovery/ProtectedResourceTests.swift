@@ -197,9 +197,9 @@ struct ProtectedResourceTests {
         try await run { world, _, url in
             let client = try await world.client()
             let weak = try await world.session(client, [.openID], .init())
-            let refused = try await weak.get(url)
-            #expect(refused.status == .forbidden)
-            let challenge = try #require(refused.stepUpChallenge)
+            let refused = try #require(await authError { try await weak.get(url) })
+            #expect(refused.httpStatus == 403 && refused.code == "insufficient_scope")
+            let challenge = try #require(refused.response?.stepUpChallenge)
             #expect(challenge.scope == ["api"] && challenge.maxAge == nil)
             var options = AuthorizationRequest.Options()
             options.meet(challenge)
