@@ -1,8 +1,19 @@
 import AppAuth
+import Glibc
 
-let store = try FileTokenStore(appID: "org.example.Greeter")
-var signIn = SignIn(issuer: "http://127.0.0.1:8080", clientID: "my-app", appName: "Greeter")
-signIn.observe = SignIn.printURL
+do {
+    let store = try FileTokenStore(appID: "org.example.Greeter")
+    var signIn = SignIn(issuer: "http://127.0.0.1:8080", clientID: "my-app", appName: "Greeter")
+    signIn.observe = SignIn.printURL
 
-let state = try await signIn.restoreOrSignIn(store: store)
-print("Hello,", await state.claims?.name ?? "stranger")
+    let state = try await signIn.restoreOrSignIn(store: store)
+    print("Hello,", await state.claims?.name ?? "stranger")
+} catch {
+    fail("That did not work: \((error as? AuthError)?.message ?? "\(error)")")
+}
+
+/// Prints a message on standard error, and ends the program.
+func fail(_ message: String) -> Never {
+    write(STDERR_FILENO, message + "\n", message.utf8.count + 1)
+    exit(1)
+}

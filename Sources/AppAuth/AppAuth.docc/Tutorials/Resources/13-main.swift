@@ -1,10 +1,21 @@
+import Glibc
 import SevenPass
 
-let configuration = SevenPassConfiguration(
-    issuer: "http://127.0.0.1:8081", clientID: "seven-pass-app", apiBase: "http://127.0.0.2:8081/api/accounts/")
-let store = try FileTokenStore(appID: "org.example.Greeter7Pass")
-var signIn = SignIn(configuration, appName: "Greeter")
-signIn.observe = SignIn.printURL
+do {
+    let configuration = SevenPassConfiguration(
+        issuer: "http://127.0.0.1:8081", clientID: "seven-pass-app", apiBase: "http://127.0.0.2:8081/api/accounts/")
+    let store = try FileTokenStore(appID: "org.example.Greeter7Pass")
+    var signIn = SignIn(configuration, appName: "Greeter")
+    signIn.observe = SignIn.printURL
 
-let state = try await signIn.restoreOrSignIn(store: store)
-print("Hello,", await state.claims?.name ?? "stranger")
+    let state = try await signIn.restoreOrSignIn(store: store)
+    print("Hello,", await state.claims?.name ?? "stranger")
+} catch {
+    fail("That did not work: \((error as? AuthError)?.message ?? "\(error)")")
+}
+
+/// Prints a message on standard error, and ends the program.
+func fail(_ message: String) -> Never {
+    write(STDERR_FILENO, message + "\n", message.utf8.count + 1)
+    exit(1)
+}
