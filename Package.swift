@@ -104,7 +104,10 @@ let package = Package(
             name: "SignInTests",
             dependencies: fixtures + ["sign-in", "local-provider", "scripted-browser", "keyring-program"]),
         .testTarget(
-            name: "VendorSampleTests", dependencies: fixtures + ["ffs", "moltin", "opro", "sbanken", "local-provider"]),
+            name: "VendorSampleTests",
+            dependencies: fixtures + [
+                "ffs", "moltin", "opro", "sbanken", "quick-start", "local-provider", "scripted-browser",
+            ]),
         program("listening-app", "Tests/Support/ListeningProgram", appAuth),
         program("scripted-browser", "Tests/Support/ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
         program("keyring-program", "Tests/Support/KeyringProgram", appAuth + ["AppAuthTestSupport"]),

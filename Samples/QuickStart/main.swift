@@ -1,11 +1,25 @@
 import AppAuth
+import Glibc
 
-let store = try FileTokenStore(appID: "org.example.MyApp")
-var signIn = SignIn(issuer: "https://accounts.example.org", clientID: "my-app", appName: "My App")
-signIn.observe = SignIn.printURL
+let arguments = CommandLine.arguments.dropFirst()
+guard arguments.count == 3 else { fail("usage: \(CommandLine.arguments[0]) ISSUER CLIENT-ID API-URL") }
+signal(SIGPIPE, SIG_IGN)  // a pipe may be closed, as by head
 
-let state = try await signIn.restoreOrSignIn(store: store)
-print("Hello,", await state.claims?.name ?? "stranger")
+do {
+    var signIn = try SignIn(issuer: Issuer(arguments[1]), clientID: arguments[2], appName: "My App")
+    signIn.observe = SignIn.printURL
+    let state = try await signIn.restoreOrSignIn(store: FileTokenStore(appID: "org.example.MyApp"))
+    print("Hello,", await state.claims?.name ?? "stranger")
 
-let response = try await state.get("https://api.example.org/v1/me")
-print("The API responds:", String(decoding: response.body, as: UTF8.self))
+    let response = try await state.get(arguments[3])
+    print("The API responds:", String(decoding: response.body, as: UTF8.self))
+} catch let error as AuthError where error.needsSignIn {
+    fail("You have been signed out. Start the program again to sign in.")
+} catch {
+    fail((error as? AuthError)?.message ?? "\(error)")
+}
+
+func fail(_ message: String) -> Never {
+    write(STDERR_FILENO, message + "\n", message.utf8.count + 1)
+    exit(1)
+}

@@ -14,7 +14,11 @@ extension SampleCommand {
     package static var firstAction: String { "sign-in" }
 
     /// Parses the arguments, runs the command and exits.
-    package static func main() async { Foundation.exit(await run(Array(CommandLine.arguments.dropFirst()))) }
+    package static func main() async {
+        // If the reader of the output is gone, the work goes on: it may be a sign-out.
+        signal(SIGPIPE, SIG_IGN)
+        Foundation.exit(await run(Array(CommandLine.arguments.dropFirst())))
+    }
 
     private static func run(_ arguments: [String]) async -> Int32 {
         do {

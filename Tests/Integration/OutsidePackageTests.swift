@@ -21,9 +21,10 @@ extension Integration {
                 var app = Program(executable: folder.appending(path: "App"))
                 app.folder = workspace.folder
                 app.environment["XDG_STATE_HOME"] = workspace.path("state")
+                let arguments = [issuer, "my-app", issuer + "/api/echo"]
                 try await Browser.opened(at: issuer, user: "wilma", password: "correct-horse") { browser in
                     app.environment["BROWSER"] = browser.program
-                    let first = try await app.run([])
+                    let first = try await app.run(arguments)
                     #expect(
                         first.status == 0 && first.output.contains("Hello, wilma")
                             && first.output.contains("local|wilma"), "\(first.output) \(first.errors)")
@@ -32,7 +33,7 @@ extension Integration {
                 #expect(FileManager.default.fileExists(atPath: workspace.path("state/\(Self.appID)/session.json")))
                 // The second run is still signed in: there is no browser now.
                 app.environment["BROWSER"] = "/bin/false"
-                let second = try await app.run([])
+                let second = try await app.run(arguments)
                 #expect(
                     second.status == 0 && second.output.contains("Hello, wilma")
                         && second.output.contains("local|wilma"), "\(second.output) \(second.errors)")
@@ -50,8 +51,8 @@ extension Integration {
         /// The app ID of both programs, in place of their own.
         private static let appID = "org.example.Outside"
 
-        /// Builds programs of one file each in a package, with this issuer and its API instead of their own, and with one
-        /// app ID, so that they share a session.
+        /// Builds programs of one file each in a package, with this issuer instead of their own, and with one app ID, so
+        /// that they share a session.
         ///
         /// - Returns: The folder of the built programs.
         private func build(
@@ -59,11 +60,10 @@ extension Integration {
         ) async throws -> URL {
             for (name, main) in programs {
                 let main = try #require(main)
-                let changed = main.replacing(/issuer: "http[^"]*"/, with: "issuer: \"\(issuer)\"")
-                #expect(changed != main, "no issuer in: \(main)")
-                let shared = changed.replacing(/appID: "[^"]*"/, with: "appID: \"\(Self.appID)\"")
-                #expect(shared != changed, "no app ID in: \(main)")
-                let program = shared.replacing(/"https:\/\/api\.[^"]*"/, with: "\"\(issuer)/api/echo\"")
+                let shared = main.replacing(/appID: "[^"]*"/, with: "appID: \"\(Self.appID)\"")
+                #expect(shared != main, "no app ID in: \(main)")
+                // The README's program gets it as an argument.
+                let program = shared.replacing(/issuer: "http[^"]*"/, with: "issuer: \"\(issuer)\"")
                 _ = try workspace.write(program, to: "App/Sources/\(name)/main.swift")
             }
             _ = try workspace.write(manifest(of: programs.keys.sorted(), dependingOn: clone), to: "App/Package.swift")

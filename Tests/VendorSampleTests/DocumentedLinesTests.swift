@@ -17,6 +17,33 @@ struct DocumentedLinesTests {
         #expect(try swiftBlocks(of: "README.md").first == text("Samples/QuickStart/main.swift"))
     }
 
+    @Test func `no documented program crashes at an error: each handles its errors`() throws {
+        let catalog = "Sources/AppAuth/AppAuth.docc"
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: catalog).path)
+            .map { "\(catalog)/\($0)" }
+        let steps = try paths.filter { $0.hasSuffix("-main.swift") }.map { ($0, try text($0)) }
+        // A block that imports this package and makes a sign-in is a whole program. Others are the body of a function.
+        let blocks = try (paths.filter { $0.hasSuffix(".md") } + ["README.md", "docs/Packaging.md"]).flatMap { path in
+            try swiftBlocks(of: path).filter { $0.contains(/import (AppAuth|SevenPass)\n/) && $0.contains("SignIn(") }
+                .map { (path, $0) }
+        }
+        #expect(steps.count > 9 && blocks.count > 2)
+        for (path, program) in steps + blocks where !program.contains("@Test") {
+            #expect(!program.contains(/^\S.*\btry\b/.anchorsMatchLineEndings()), "\(path)")
+        }
+    }
+
+    @Test func `the README's commands can be pasted, and the provider comes before those that need it`() throws {
+        let blocks = try text("README.md").matches(of: /```sh\n(.*?)```/.dotMatchesNewlines()).map { String($0.1) }
+        let start = try #require(blocks.firstIndex { $0.contains("Samples/run quickstart") })
+        let use = try #require(blocks.firstIndex { $0.contains("http://127.0.0.1:8080") })
+        #expect(start < use)
+        for block in blocks {
+            // A word in capitals is a placeholder, except for a variable.
+            #expect(!block.contains(/\s[A-Z][A-Z-]{3,}\b(?!=)/) && !block.contains("example.org"), "\(block)")
+        }
+    }
+
     @Test func `the article about tests shows the sample AppTests`() throws {
         let blocks = try swiftBlocks(of: "Sources/AppAuth/AppAuth.docc/Articles/TestingYourApp.md")
         // The first block is a part of a manifest.
