@@ -156,6 +156,58 @@ int shims_server_user(const char *server, int server_port, const char *own, int 
     return result == 0 && *user != UINT32_MAX ? 0 : -1;
 }
 
+// Whether an address of a dumped socket is this one, also as the kernel maps IPv4 to IPv6.
+static int is_at(const struct inet_diag_msg *socket, const union address *address) {
+    if (address->any.sa_family == AF_INET6)
+        return socket->idiag_family == AF_INET6
+            && memcmp(socket->id.idiag_src, &address->v6.sin6_addr, sizeof address->v6.sin6_addr) == 0;
+    const uint32_t mapped[3] = {0, 0, htonl(0xFFFF)};
+    uint32_t v4 = address->v4.sin_addr.s_addr;
+    if (socket->idiag_family == AF_INET) return socket->id.idiag_src[0] == v4;
+    return memcmp(socket->id.idiag_src, mapped, sizeof mapped) == 0 && socket->id.idiag_src[3] == v4;
+}
+
+int shims_connected_users(const char *server, int port, uint32_t *users, int capacity) {
+    union address address;
+    if (parse(server, port, &address) != 0) return -1;
+    int diagnosis = shims_open_diagnosis();
+    if (diagnosis < 0) return -1;
+    int count = 0;
+    for (int turn = 0; turn < 2 && count >= 0; turn++) {
+        struct {
+            struct nlmsghdr head;
+            struct inet_diag_req_v2 body;
+        } request = {
+            .head = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                     .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+            // All states but LISTEN, in which a socket has no connection.
+            .body = {.sdiag_family = turn == 0 ? AF_INET : AF_INET6, .sdiag_protocol = IPPROTO_TCP,
+                     .idiag_states = ~(1u << 10), .id.idiag_sport = htons((uint16_t)port)},
+        };
+        if (send(diagnosis, &request, sizeof request, 0) != sizeof request) count = -1;
+        for (int is_done = 0; !is_done && count >= 0;) {
+            _Alignas(struct nlmsghdr) char buffer[32768];
+            ssize_t length = recv(diagnosis, buffer, sizeof buffer, MSG_DONTWAIT);
+            if (length <= 0) count = -1;
+            for (struct nlmsghdr *head = (void *)buffer; count >= 0 && NLMSG_OK(head, length);
+                 head = NLMSG_NEXT(head, length)) {
+                if (head->nlmsg_type == NLMSG_ERROR) count = -1;
+                if (head->nlmsg_type == NLMSG_DONE) is_done = 1;
+                if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
+                const struct inet_diag_msg *socket = NLMSG_DATA(head);
+                // A socket that its process has closed has no inode and no owner.
+                if (socket->idiag_inode == 0 || !is_at(socket, &address)) continue;
+                int known = 0;
+                while (known < count && users[known] != socket->idiag_uid) known++;
+                if (known < count || count == capacity) continue;
+                users[count++] = socket->idiag_uid;
+            }
+        }
+    }
+    close(diagnosis);
+    return count;
+}
+
 int shims_tells_users(int diagnosis, int listener) {
     union address ours, none;
     socklen_t length = sizeof ours;

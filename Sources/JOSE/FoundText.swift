@@ -13,14 +13,32 @@ extension StringProtocol {
     private func within(quote: Unicode.Scalar, instead: Unicode.Scalar, length: Int) -> String {
         let shown = unicodeScalars.prefix(length).map { scalar in
             switch (scalar, scalar.properties.generalCategory) {
-            case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation), ("＂", _), ("＇", _), ("❛"..."❞", _):
-                instead
+            case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation): instead
+            case _ where Self.quotes.contains(scalar): instead
             case ("\\", _): "/" as Unicode.Scalar
             case ("$", _), ("`", _), ("!", _): quote == "\"" ? " " : scalar
             default: scalar
             }
         }
-        return String(String.UnicodeScalarView(shown))
+        return String(String.UnicodeScalarView(shown)).withSingleBlanks
+    }
+
+    /// Characters that look like quotes, and are no punctuation that begins or ends something.
+    private static var quotes: Set<Unicode.Scalar> { Set("＂＇❛❜❝❞❟❠ʹʺʻʼˈˮ˝׳״′″‵‶〝〞〟ꞌꞋ🙶🙷🙸".unicodeScalars) }
+
+    /// The text with a single space in place of each run of characters that are, or become, blank. In a terminal, a long
+    /// run would end the line, so that what follows seems to be a line of the program.
+    package var withSingleBlanks: String {
+        var (shown, isBlank) = (String.UnicodeScalarView(), false)
+        for scalar in unicodeScalars {
+            let properties = scalar.properties
+            let isNext =
+                properties.isWhitespace || [.control, .format, .surrogate].contains(properties.generalCategory)
+                || "\u{2800}\u{3164}\u{115F}\u{1160}\u{FFA0}".unicodeScalars.contains(scalar)
+            if !isNext { shown.append(scalar) } else if !isBlank { shown.append(" ") }
+            isBlank = isNext
+        }
+        return String(shown)
     }
 }
 

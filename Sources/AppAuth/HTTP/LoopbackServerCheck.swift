@@ -37,11 +37,22 @@ package struct LoopbackServerCheck: Sendable {
         var user: UInt32 = 0
         return shims_server_user(server, serverPort, own, ownPort, &user) == 0 ? user : nil
     }
+
+    /// The users whose programs have a connection at a server's address, as far as the kernel reports them.
+    ///
+    /// A server that has ended, or stopped listening, may keep a connection of another program, such as a browser's, which
+    /// will send its next request there.
+    func connected(at server: UnsafePointer<CChar>, _ port: Int32) -> [UInt32] {
+        Array(unsafeUninitializedCapacity: 64) { users, count in
+            count = max(0, Int(shims_connected_users(server, port, users.baseAddress, 64)))
+        }
+    }
 }
 
 extension Environment {
-    /// Throws if the server of a page belongs to another user, before the page is opened or shown: its URL can have an
-    /// `id_token_hint`, a `state` or a `request_uri`, and the user would enter a password there.
+    /// Throws if the server of a page belongs to another user, or if another user's program has a connection at its address,
+    /// before the page is opened or shown: its URL can have an `id_token_hint`, a `state` or a `request_uri`, and the user
+    /// would enter a password there.
     ///
     /// The rule, and the app's choice of ``CurlTransport/LoopbackServers``, are those of requests.
     ///
@@ -55,7 +66,8 @@ extension Environment {
         let addresses = host == "localhost" ? ["127.0.0.1", "::1"] : [host]
         let (port, check) = (url.port ?? 80, LoopbackServerCheck(in: .current))
         let owners = addresses.compactMap { check.owner(of: $0, Int32(port)) }
-        if let user = owners.first(where: { !check.accepts($0) }) {
+        let users = owners + addresses.flatMap { check.connected(at: $0, Int32(port)) }
+        if let user = users.first(where: { !check.accepts($0) }) {
             throw .foreignServer("\(url.host):\(port)", of: user, stage)
         }
         return !owners.isEmpty

@@ -31,6 +31,10 @@ int shims_peer_user(int diagnosis, int fd, uint32_t *user);
 // the kernel does not report the user, for example of a server in another network namespace.
 int shims_server_user(const char *server, int server_port, const char *own, int own_port, uint32_t *user);
 
+// Gets the users whose programs have a connection with this address at their own end: each once, at most `capacity`.
+// Returns their number, or -1 if the kernel does not report them.
+int shims_connected_users(const char *server, int port, uint32_t *users, int capacity);
+
 // Returns 1 if the kernel reports the owners of sockets, else 0. Tries it with a listening socket of this process.
 int shims_tells_users(int diagnosis, int listener);
 

@@ -42,10 +42,18 @@ struct ServerOptions: ParsableArguments, Sendable {
         return host.contains { Self.origin($0, scheme) == origin }
     }
 
-    /// Throws if a server without a certificate belongs to another user of this machine, who may have taken its port.
+    /// Throws unless a server without a certificate belongs to this user or to the system. Another user of the machine could
+    /// take the port of a server that has ended.
     static func checkOwner(of server: String, _ environment: Environment) throws {
-        guard let url = try? SecureURL("http://\(server)") else { return }
-        try environment.checkServer(ofPage: url, .resource)
+        guard let url = try? SecureURL("http://\(server)"), try !environment.checkServer(ofPage: url, .resource) else {
+            return
+        }
+        throw AuthError(
+            .transport, .resource,
+            """
+            no server listens at \(url.host):\(url.port ?? 80), so any user of this machine could get the token there. \
+            Start the server first, or let it use https
+            """, outcome: .notSent)
     }
 
     private static func checked(_ server: String) throws -> String {

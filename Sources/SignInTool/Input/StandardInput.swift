@@ -78,6 +78,9 @@ final class StandardInput: Sendable {
         }
     }
 
+    /// Discards what was typed so far, if this is a terminal.
+    func discardTyped() { if isTerminal { tcflush(STDIN_FILENO, TCIFLUSH) } }
+
     private func bytes() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
             count = max(0, Glibc.read(STDIN_FILENO, buffer.baseAddress, 4096))

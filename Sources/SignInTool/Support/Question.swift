@@ -4,9 +4,11 @@ extension Console {
     /// Whether a user can answer questions: standard input is a terminal, and for this process.
     var canAsk: Bool { input.map { $0.isTerminal && $0.isOurs } ?? false }
 
-    /// Asks the user a question. Everything but `y` and `yes` means no, and so does the lack of a terminal.
+    /// Asks the user a question. Everything but `y` and `yes` means no, and so does the lack of a terminal. What was typed
+    /// or pasted before the question is no answer to it.
     func ask(_ question: String) async throws -> Bool {
         guard let input, canAsk else { return false }
+        input.discardTyped()
         say("\(question) Type y and Enter to go on, or only Enter to stop.")
         for try await line in InputLines.stream(from: input, { _ in }) {
             return ["y", "yes"].contains(line.lowercased())

@@ -63,7 +63,7 @@ extension JSON {
             // Another name could begin a line like one of this command, for example `Sign in with: …`.
             let isPlain = member.name.wholeMatch(of: /[A-Za-z0-9_.:\/#]+/) != nil
             let name = isPlain ? member.name : member.name.foundText
-            return "\(name): \(member.value.string ?? member.value.serialized())".onOneLine
+            return "\(name): \(member.value.string ?? member.value.serialized())".withSingleBlanks
         }
     }
 }

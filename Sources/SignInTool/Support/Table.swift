@@ -16,7 +16,7 @@ struct Table {
     }
 
     private var lines: [String] {
-        let all = [header] + rows.map { $0.map(\.onOneLine) }
+        let all = [header] + rows.map { $0.map(\.withSingleBlanks) }
         let widths = header.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
         return all.map { row in
             let cells = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }

@@ -86,6 +86,14 @@ struct ShellLineTests {
         }
     }
 
+    @Test func `somebody else's text in a message has no quotes of its own, and no run of blanks`() {
+        for quote in "\"“”„‟«»＂❝❞〝〞〟˝ˮʺ״″‶🙶🙷🙸" { #expect("a\(quote)b".foundSentence == "\"a'b\"", "\(quote)") }
+        for quote in "'‘’‚‛‹›＇❛❜ʼʻˈ׳′‵ꞌ" { #expect("a\(quote)b".foundText == "'a’b'", "\(quote)") }
+        for blanks in ["  ", " \u{A0}", "\t\r\n", "\u{2800}\u{3164}\u{115F}", "\u{3000} \u{200B}"] {
+            #expect("a\(blanks)b c".foundText == "'a b c'" && "a\(blanks)b".foundSentence == "\"a b\"")
+        }
+    }
+
     @Test func `the words are one line, with spaces between them`() {
         #expect(["sign-in", "login", "--scope", "openid email"].shellLine == "sign-in login --scope 'openid email'")
         #expect(["a=b", ""].shellLine == "'a=b' ''")

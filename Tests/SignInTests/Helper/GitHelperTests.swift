@@ -89,7 +89,7 @@ struct GitHelperTests {
     }
 
     @Test(arguments: [
-        ("https", "git.example.org", true), ("https", "GIT.example.org", true), ("http", "127.0.0.1:1", true),
+        ("https", "git.example.org", true), ("https", "GIT.example.org", true), ("http", "127.0.0.1:2", false),
         ("http", "git.example.org", false), ("https", "git.example.org:8443", false), ("https", "example.org", false),
         ("ftp", "git.example.org", false), ("https", "git.example.org.evil.example", false),
         ("https", "git.example.org:443", true), ("https", "port.example.org", true),
@@ -141,6 +141,59 @@ struct GitHelperTests {
                 if helper == "git" { #expect(outcome.output.isEmpty == isRefused, "\(outcome)") }
                 #expect(outcome.output.contains("Secret") == (helper == "docker" && !isRefused), "\(outcome)")
             }
+        }
+    }
+
+    @Test func `a server on loopback that does not listen gets no token`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let options = ["--host", "127.0.0.1:1", "--profile", "work", "get"]
+            for (helper, input) in [
+                ("git", "protocol=http\nhost=127.0.0.1:1\n\n"), ("docker", "127.0.0.1:1\n"),
+                ("docker", "http://127.0.0.1:1/v2/\n"),
+            ] {
+                let outcome = try await fixture.helper(helper, options, input: input).outcome()
+                #expect(outcome.status == 1 && outcome.errors.contains("no server listens at 127.0.0.1:1"), "\(outcome)")
+                #expect(!outcome.output.contains("Secret") && !outcome.output.contains("password"), "\(outcome)")
+            }
+        }
+    }
+
+    /// Git asks for the token after the server's answer, and sends it on the connection that it has.
+    @Test(.enabled(if: geteuid() == 0, "only root can start a server as another user"), arguments: [1999, 999])
+    func `a server gets no token while another user has a connection at its address`(user: Int) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let script = """
+                import socket, sys
+                listener = socket.create_server(("127.0.0.1", 0))
+                print("port", listener.getsockname()[1], file=sys.stderr, flush=True)
+                connection, _ = listener.accept()
+                listener.close()
+                print("kept", file=sys.stderr, flush=True)
+                connection.recv(1)
+                """
+            let words = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups", "python3", "-c", script]
+            let keeper = try fixture.start(words, [])
+            defer { keeper.send(SIGKILL) }
+            let line = try await keeper.line { $0.hasPrefix("port ") }
+            let port = try #require(UInt16(line.dropFirst(5)))
+            let client = try fixture.start(
+                ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/\(port) && exec sleep 600"], [])
+            defer { client.send(SIGKILL) }
+            _ = try await keeper.line { $0 == "kept" }
+            // The server of this user begins to listen at the same port.
+            let serve = "import socket, sys; s = socket.create_server((\"127.0.0.1\", \(port))); "
+            let wait = "print(\"ready\", file=sys.stderr, flush=True); s.accept()"
+            let server = try fixture.start(["python3", "-c", serve + wait], [])
+            defer { server.send(SIGKILL) }
+            _ = try await server.line { $0 == "ready" }
+            let outcome = try await fixture.helper(
+                "git", ["--host", "127.0.0.1:\(port)", "--profile", "work", "get"],
+                input: "protocol=http\nhost=127.0.0.1:\(port)\n\n"
+            ).outcome()
+            #expect(outcome.output.isEmpty == (user == 1999), "\(outcome)")
+            #expect(outcome.errors.contains("number \(user)") == (user == 1999), "\(outcome)")
         }
     }
 

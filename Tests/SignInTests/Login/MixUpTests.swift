@@ -77,6 +77,8 @@ struct MixUpTests {
         try await run { fixture, url, honest in
             fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
             let terminal = try Pseudoterminal()
+            // What was typed before the question is no answer to it.
+            if !agrees { terminal.type("yes\n") }
             let process = try fixture.start(
                 ["login", "--json", "--timeout", "30", "--no-browser", "--resource", url], input: terminal.input)
             let question = try await process.line { $0.hasPrefix("  other servers: ") }
