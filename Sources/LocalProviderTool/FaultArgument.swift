@@ -49,6 +49,16 @@ struct FaultArgument {
             WHERE is \(endpoints.map(\.name).joined(separator: ", ")). The default is refresh: the refreshes at the token \
             endpoint. TIMES is the number of requests; the default is all. Then the next fault of the same WHERE \
             applies.
+
+            Examples:
+              --fault lost-response:1
+                One refresh loses its response. The app can repeat it for 10 seconds.
+              --fault lost-response:1 --grace-period 0
+                The same without a grace period: the repeated refresh ends the session.
+              --fault unavailable:2 --fault invalid-grant:1
+                Two refreshes fail for a while, and the third ends the session.
+              --access-token-lifetime 5 --fault slow@refresh --fault server-error@api:1
+                Each refresh takes 10 seconds, and the first request to the API fails.
             """
     }
 

@@ -47,6 +47,12 @@ struct LocalProviderCommand: AsyncParsableCommand {
     @Flag(help: "Do not replace the refresh token at a refresh.")
     var noRotation = false
 
+    @Option(
+        help: ArgumentHelp(
+            "The time for which a used refresh token is accepted; 10 by default. Later, its use ends the session.",
+            valueName: "seconds"))
+    var gracePeriod: Int?
+
     @Option(help: ArgumentHelp("A user who can sign in, instead of alice.", valueName: "name:password"))
     var user: [UserArgument] = []
 
@@ -103,6 +109,9 @@ struct LocalProviderCommand: AsyncParsableCommand {
         if let accessTokenLifetime, accessTokenLifetime < 1 {
             throw ValidationError("expected an access token lifetime of 1 second or more, found \(accessTokenLifetime)")
         }
+        if let gracePeriod, gracePeriod < 0 {
+            throw ValidationError("expected a grace period of 0 seconds or more, found \(gracePeriod)")
+        }
         guard (certificate == nil) == (key == nil) else {
             throw ValidationError("expected --certificate and --key together, found one of them")
         }
@@ -116,6 +125,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
         }
         let given = [
             "--certificate": certificate != nil, "--issuer-path": !issuerPath.isEmpty, "--no-rotation": noRotation,
+            "--grace-period": gracePeriod != nil,
             "--user": !user.isEmpty, "--redirect-uri": !redirectURI.isEmpty,
             "--picture": picture != nil, "--client": !client.isEmpty, "--require-par": requirePAR,
             "--require-dpop": requireDPoP, "--dpop-nonce": dpopNonce,
@@ -169,6 +179,8 @@ struct LocalProviderCommand: AsyncParsableCommand {
         configuration.issuerPath = issuerPath
         if let accessTokenLifetime { configuration.accessTokenLifetime = accessTokenLifetime }
         configuration.rotatesRefreshTokens = !noRotation
+        // Most providers have such a period, since a response can be lost.
+        configuration.refreshTokenGracePeriod = gracePeriod ?? 10
         if !user.isEmpty { configuration.users = user.map(\.user) }
         if let picture {
             for index in configuration.users.indices { configuration.users[index].claims["picture"] = .string(picture) }

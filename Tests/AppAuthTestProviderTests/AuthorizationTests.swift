@@ -28,6 +28,19 @@ import Testing
         }
     }
 
+    @Test func `the page about an unknown client names it, and the option that registers it`() async throws {
+        try await withLocalProvider { provider in
+            for (id, name) in [("my-app", "my-app"), ("<b>my app", "&lt;b&gt;myapp")] {
+                let response = try await Wire.send("GET", Flow(provider: provider).authorizationURL(["client_id": id]))
+                #expect(response.text.contains("start local-provider with --client \(name)"), "\(response.text)")
+            }
+            let tokens = try await Wire.post(
+                provider.url(.token), [("grant_type", "authorization_code"), ("client_id", "my-app")])
+            #expect(tokens.json?["error"]?.string == "invalid_client")
+            #expect(tokens.json?["error_description"]?.string?.contains("--client my-app") == true)
+        }
+    }
+
     @Test(arguments: ["client_id", "redirect_uri"])
     func `a client or redirect URI that is repeated gets a page and no redirect`(name: String) async throws {
         try await withLocalProvider { provider in

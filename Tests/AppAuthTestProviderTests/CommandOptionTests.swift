@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: [
         ["--require-par"], ["--require-dpop"], ["--dpop-nonce"], ["--authorization-details-type", "x"],
         ["--step-up", "x"], ["--certificate", "a", "--key", "b"], ["--picture", "https://example.org/alice.png"],
-        ["--fault", "slow"],
+        ["--fault", "slow"], ["--grace-period", "5"],
     ])
     func `a vendor's double takes none of them`(option: [String]) throws {
         let child = try CommandTests.Child(["--double", "moltin"] + option)

@@ -93,7 +93,8 @@ import Testing
 
     @Test(arguments: [
         ["--port", "70000"], ["--user", "nopassword"], ["--client", ":x"], ["--unknown"], ["surplus"],
-        ["--access-token-lifetime", "0"], ["--fault", "slow:0"], ["--fault", "slow:x"], ["--fault"],
+        ["--access-token-lifetime", "0"], ["--grace-period=-1"], ["--fault", "slow:0"], ["--fault", "slow:x"],
+        ["--fault"],
         ["--client", "a:x", "--client", "a"], ["--client", "demo:x"], ["--user", "bob:x", "--user", "bob:y"],
         ["--keep-users"],
     ])

@@ -24,6 +24,24 @@ import Testing
         }
     }
 
+    @Test func `the demo user's name and password are filled in, and another user's are not`() async throws {
+        let bob = LocalProvider.User(name: "bob", password: "builder")
+        for (users, hint, name, isFilledIn) in [
+            ([.alice], nil, "alice", true), ([.alice, bob], nil, "alice", true), ([.alice], "bob", "bob", false),
+            ([bob], nil, "", false),
+        ] as [([LocalProvider.User], String?, String, Bool)] {
+            try await withLocalProvider(.demo { $0.users = users }) { provider in
+                let browser = TestBrowser()
+                _ = try await browser.open(Flow(provider: provider).authorizationURL(["login_hint": hint]))
+                let page = try #require(browser.page?.text)
+                #expect(page.contains(#"name="username" type="text" value="\#(name)""#))
+                #expect(page.contains(#"value="looking-glass""#) == isFilledIn)
+                _ = try await browser.signIn(name.isEmpty ? "x" : name, "wrong")
+                #expect(browser.page?.text.contains(#"value="looking-glass""#) == false)
+            }
+        }
+    }
+
     @Test func `a wrong password is reported, and the right one continues`() async throws {
         try await withLocalProvider { provider in
             let browser = TestBrowser()

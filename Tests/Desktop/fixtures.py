@@ -196,7 +196,10 @@ class Browser:
         self.click("button[value=allow]")
 
     def enter(self, selector, text):
-        self.call("POST", self.find(selector) + "/value", {"text": text})
+        """Replaces the text of a field."""
+        field = self.find(selector)
+        self.call("POST", field + "/clear", {})
+        self.call("POST", field + "/value", {"text": text})
 
     def paste(self, selector):
         """Pastes into a field, and returns what is in it then."""

@@ -37,7 +37,7 @@ extension AuthorizationRequest {
             throw AuthorizationRefusal(.invalidRequest("expected one client_id, found \(ids.count)"))
         }
         guard let client = context.client(id) else {
-            throw AuthorizationRefusal(.invalidRequest("no client is registered under this client_id"))
+            throw AuthorizationRefusal(.invalidRequest(OAuthFailure.notRegistered(id)))
         }
         return client
     }

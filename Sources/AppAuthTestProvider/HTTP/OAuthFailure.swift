@@ -23,6 +23,12 @@ struct OAuthFailure: Error {
         return failure
     }
 
+    /// The reason why a client is not known, with what its developer can do.
+    static func notRegistered(_ id: String) -> String {
+        let name = id.forDescription
+        return "no client is registered as \(name). If it is yours, start local-provider with --client \(name)"
+    }
+
     var reply: Reply {
         var reply = Reply.json(["error": .string(code), "error_description": .string(description)], status).notStored
         if let challenge { reply.headers[.wwwAuthenticate] = challenge }

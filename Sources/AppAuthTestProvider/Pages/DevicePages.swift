@@ -43,7 +43,7 @@ extension Pages {
             page,
             """
             \(code(device))
-            \(signInFields(words, name: failedName ?? ""))
+            \(signInFields(words, name: failedName, isRetry: failedName != nil))
             <button class="main" type="submit" name="action" value="sign-in">\(words.signIn)</button>
             <button type="submit" name="action" value="deny" formnovalidate>\(words.cancel)</button>
             """)

@@ -7,7 +7,7 @@ extension Pages {
     /// - Parameter failedName: The name that was just tried with a wrong password.
     func signIn(_ interaction: Interaction, failedName: String? = nil) -> Reply {
         let (request, words) = (interaction.request, Phrases(interaction.request.language))
-        let name = failedName ?? request.loginHint ?? ""
+        let name = failedName ?? request.loginHint
         let choice = context.configuration.addition?.choice(words, for: request, context)
         let failure: HTML = failedName == nil ? "" : #"<p class="box bad" role="alert">\#(words.wrongPassword)</p>"#
         let content: HTML = """
@@ -16,7 +16,7 @@ extension Pages {
             \(demoAccounts(words))
             <form method="post" action="\(action(interaction))">
             \(token(interaction))
-            \(signInFields(words, name: name))
+            \(signInFields(words, name: name, isRetry: failedName != nil))
             <button class="main" type="submit" name="action" value="sign-in">\(words.signIn)</button>
             <button type="submit" name="action" value="deny" formnovalidate>\(words.cancel)</button>
             \(choice?.html ?? "")
@@ -38,7 +38,15 @@ extension Pages {
             """
     }
 
-    func signInFields(_ words: Phrases, name: String) -> HTML {
+    /// The fields for name and password. Those of the demo user, whose password everyone knows, are filled in.
+    ///
+    /// - Parameters:
+    ///   - name: The name that was tried or that the client expects.
+    ///   - isRetry: Whether it was tried with a wrong password.
+    func signInFields(_ words: Phrases, name: String?, isRetry: Bool) -> HTML {
+        let demo = context.configuration.users.first { $0.name == User.alice.name }
+        let name = name ?? demo?.name ?? ""
+        let password = isRetry || name != demo?.name ? "" : demo?.password ?? ""
         let focusName: HTML = name.isEmpty ? " autofocus" : ""
         let focusPassword: HTML = name.isEmpty ? "" : " autofocus"
         return """
@@ -46,7 +54,8 @@ extension Pages {
             <input id="username" name="username" type="text" value="\(name)" autocomplete="username" \
             autocapitalize="none" spellcheck="false" required\(focusName)></p>
             <p><label for="password">\(words.password)</label>
-            <input id="password" name="password" type="password" autocomplete="current-password" required\(focusPassword)></p>
+            <input id="password" name="password" type="password" value="\(password)" \
+            autocomplete="current-password" required\(focusPassword)></p>
             """
     }
 

@@ -47,7 +47,7 @@ struct EndSessionRequest: Sendable {
             throw Refusal(reason: "the id_token_hint was issued to another client than the client_id")
         }
         guard let client = context.client(id) else {
-            throw Refusal(reason: "no client is registered under this client_id")
+            throw Refusal(reason: OAuthFailure.notRegistered(id))
         }
         return client
     }

@@ -18,9 +18,8 @@ struct ClientAssertion {
             throw .invalidClient("expected a client_assertion of the type \(Self.type)")
         }
         let (jws, claims) = try read(text)
-        guard let id = claims["sub"]?.string, let client = context.client(id) else {
-            throw .invalidClient("the client is not registered")
-        }
+        guard let id = claims["sub"]?.string else { throw .invalidClient("expected a sub, found none") }
+        guard let client = context.client(id) else { throw .invalidClient(OAuthFailure.notRegistered(id)) }
         // RFC 7521 §4.2: a client_id, if present, must match the assertion's.
         guard form["client_id"] ?? id == id else {
             throw .invalidClient("the client_id differs from that of the assertion")

@@ -25,7 +25,9 @@ struct ClientAuthentication {
             return try ClientAssertion(context: context).client(form)
         }
         let credentials = try credentials(request, form)
-        guard let client = context.client(credentials.id) else { throw .invalidClient("the client is not registered") }
+        guard let client = context.client(credentials.id) else {
+            throw .invalidClient(OAuthFailure.notRegistered(credentials.id))
+        }
         guard client.authentication.contains(credentials.method) else {
             let expected = client.authentication.map(\.rawValue).sorted().joined(separator: " or ")
             throw .invalidClient("expected the client to authenticate by \(expected)")
