@@ -4,6 +4,10 @@ struct HTMLForm {
     let isGet: Bool
     /// The fields that are sent, with their initial values, and the first button.
     let fields: [(name: String, value: String)]
+    /// The names of the fields in which a user types.
+    let typed: [String]
+    /// The name of the first field for a password.
+    let password: String?
 
     /// Parses a page; nil if it has no form.
     init?(in page: String) {
@@ -14,6 +18,8 @@ struct HTMLForm {
         action = tags.first?["action"] ?? ""
         isGet = (tags.first?["method"] ?? "get").lowercased() == "get"
         var fields: [(name: String, value: String)] = []
+        var typed: [String] = []
+        var password: String?
         var hasButton = false
         for tag in tags {
             guard let name = tag["name"] else { continue }
@@ -25,8 +31,11 @@ struct HTMLForm {
                 continue
             }
             fields.append((name, tag["value"] ?? ""))
+            guard tag.name == "input", !["hidden", "submit", "checkbox", "radio"].contains(type) else { continue }
+            typed.append(name)
+            if type == "password" { password = password ?? name }
         }
-        self.fields = fields
+        (self.fields, self.typed, self.password) = (fields, typed, password)
     }
 }
 

@@ -49,6 +49,7 @@ public actor ScriptedBrowser {
     /// - Returns: That address, or otherwise the text of the last page.
     private func travel(_ url: String, until isEnd: (_ address: String) -> Bool) async throws -> String {
         var next = Step(url: try SecureURL(url), form: nil)
+        var last: Entry?
         for _ in 0..<Self.longestJourney {
             let response = try await load(next)
             let status = response.status.code
@@ -63,7 +64,7 @@ public actor ScriptedBrowser {
             }
             let page = String(decoding: response.body, as: UTF8.self)
             guard let form = HTMLForm(in: page) else { return page }
-            next = try submit(form, on: next.url)
+            (next, last) = try submit(form, on: next.url, after: last)
         }
         throw AuthError(.browser, .browser, "the scripted browser was redirected too often")
     }
@@ -71,6 +72,12 @@ public actor ScriptedBrowser {
     private struct Step {
         let url: SecureURL
         let form: FormParameters?
+    }
+
+    /// What was typed into the last form.
+    private struct Entry: Equatable {
+        let page: String
+        let values: [String: String]
     }
 
     private func load(_ step: Step) async throws -> TransportResponse {
@@ -87,12 +94,19 @@ public actor ScriptedBrowser {
         return response
     }
 
-    private func submit(_ form: HTMLForm, on url: SecureURL) throws -> Step {
+    /// - Throws: An error if the form is the last one, since it has not accepted the same entry before.
+    private func submit(_ form: HTMLForm, on url: SecureURL, after last: Entry?) throws -> (Step, Entry) {
         var parameters = FormParameters()
         for field in form.fields { parameters.append(field.name, entries[field.name] ?? field.value) }
         let target = try form.action.isEmpty ? url : url.resolving(form.action)
-        guard form.isGet else { return Step(url: target, form: parameters) }
-        return Step(url: try SecureURL(target.appending(parameters)), form: nil)
+        let typed = form.typed.map { ($0, parameters.values($0).first ?? "") }
+        let entry = Entry(page: target.origin + target.path, values: Dictionary(typed) { first, _ in first })
+        if let name = form.password ?? form.typed.first, entry == last {
+            let field = form.password == nil ? "'\(name)'" : "the password"
+            throw AuthError(.browser, .browser, "the page at \(target.origin) did not accept \(field)")
+        }
+        guard form.isGet else { return (Step(url: target, form: parameters), entry) }
+        return (Step(url: try SecureURL(target.appending(parameters)), form: nil), entry)
     }
 }
 
