@@ -64,8 +64,10 @@ extension AuthorizationRequest {
             let server = OAuthError(
                 error: error, errorDescription: parameters.values("error_description").first,
                 errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
+            let code = AuthError.Code(server: server.error)
             throw AuthError(
-                AuthError.Code(server: server.error), .authorization, "the provider returned \(server.summary)",
+                code, .authorization,
+                code == .accessDenied ? server.denial : "the provider returned \(server.summary)",
                 isTemporary: ["temporarily_unavailable", "server_error"].contains(server.error), server: server)
         }
         guard let code = parameters.values("code").first, !code.isEmpty else {

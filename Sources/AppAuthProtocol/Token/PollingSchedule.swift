@@ -65,8 +65,7 @@ extension AuthError {
 
     fileprivate static func deniedByUser(_ cause: AuthError) -> AuthError {
         AuthError(
-            .accessDenied, .token,
-            "the user or the provider denied the sign-in\(cause.server.map { " (\($0.summary))" } ?? "")",
-            server: cause.server, httpStatus: cause.httpStatus)
+            .accessDenied, .token, cause.server?.denial ?? cause.message, server: cause.server,
+            httpStatus: cause.httpStatus)
     }
 }

@@ -34,8 +34,8 @@ struct AuthorizationReply {
     }
 
     /// Responds with an error (RFC 6749 §4.1.2.1).
-    func refuse(_ wayBack: AuthorizationReturn, _ error: String, _ description: String) throws -> Reply {
-        try back(wayBack, [("error", error), ("error_description", description)])
+    func refuse(_ wayBack: AuthorizationReturn, _ error: String, _ description: String?) throws -> Reply {
+        try back(wayBack, [("error", error)] + (description.map { [("error_description", $0)] } ?? []))
     }
 
     private func back(

@@ -7,7 +7,7 @@ extension Interaction {
         case chooseAccount(Browser.SignIn)
         case consent(Browser.SignIn)
         case finish(Browser.SignIn)
-        case fail(error: String, description: String)
+        case fail(error: String, description: String?)
     }
 
     /// - Parameter consented: The scopes that the user has granted to this client before.

@@ -85,7 +85,8 @@ struct InteractionEndpoint {
 extension AuthorizationReply {
     /// Ends an interaction with the response to the client, or shows the page that is missing.
     func end(_ interaction: Interaction, _ browser: Browser) throws -> Reply {
-        let denial = Interaction.Step.fail(error: "access_denied", description: "the user denied the request")
+        // Without a description, as from most providers.
+        let denial = Interaction.Step.fail(error: "access_denied", description: nil)
         switch interaction.isDenied ? denial : context.step(of: interaction, browser) {
         case .finish(let signIn):
             guard remove(interaction) else { return Pages(context: context).signInIsOver }

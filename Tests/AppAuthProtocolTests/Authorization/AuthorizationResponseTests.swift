@@ -131,6 +131,20 @@ struct AuthorizationResponseTests {
         #expect(error.message.contains("Not today"))
     }
 
+    /// RFC 6749 §4.1.2.1: the code means the user or the server. Servers describe a denial of their own.
+    @Test(arguments: [
+        ("", "you have denied access"),
+        (
+            "&error_description=Not+assigned+to+this+app",
+            #"you or the provider denied access: "Not assigned to this app""#
+        ),
+    ])
+    func `a denial is told to the user who has just denied`(description: String, message: String) throws {
+        let error = try #require(refusal { try response("error=access_denied&state=STATE\(description)") })
+        #expect(error.code == .accessDenied && error.server?.error == "access_denied")
+        #expect(error.message == message)
+    }
+
     @Test func `an error wins over a code, and an empty one is none (RFC 6749 §3.1)`() throws {
         #expect(refusal { try response("code=c&error=access_denied&state=STATE") }?.code == .accessDenied)
         #expect(try response("code=c&error=&state=STATE")?.code.reveal() == "c")

@@ -93,7 +93,7 @@ struct DevicePollingTests {
             fixture.plan(duringPause: 2) { try await $0.decide("deny") }
             let error = try #require(await authError { try await fixture.signIn().run(store: store) })
             #expect(error.code == .accessDenied)
-            #expect(error.message.contains("the user or the provider denied"), "\(error)")
+            #expect(error.message.contains("you or the provider denied access"), "\(error)")
             #expect(await store.saves == 0)
             #expect(fixture.pauses.count == 2)
         }

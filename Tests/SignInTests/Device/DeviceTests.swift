@@ -93,7 +93,8 @@ struct DeviceTests {
             let before = try fixture.session()
             let process = try fixture.device()
             try await DeviceCode(process).decide("deny")
-            #expect(try await process.outcome().failure(1, "access_denied").contains("the user or the provider denied"))
+            #expect(
+                try await process.outcome().failure(1, "access_denied").contains("you or the provider denied access"))
             #expect(try fixture.session() == before)
         }
     }
