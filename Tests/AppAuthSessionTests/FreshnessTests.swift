@@ -17,6 +17,20 @@ struct FreshnessTests {
         #expect(token(lifetime).isFresh(at: after(age)) == isFresh)
     }
 
+    @Test(
+        arguments: [(3600, nil, 3540), (10, nil, 9), (3600, 600, 600), (3600, 0, 360), (3600, 9999, 3540)]
+            as [(Double, Int?, Double)])
+    func `the time to the refresh ends when the token is no longer fresh`(
+        lifetime: Double, refreshIn: Int?, due: Double
+    ) {
+        let token = AccessToken(
+            value: Secret("t"), type: .bearer, received: start, lifetime: .seconds(lifetime),
+            refreshIn: refreshIn.map { .seconds($0) }, serverDate: nil)
+        #expect(token.timeToRefresh(at: after(due - 1)) == .seconds(1))
+        #expect(token.isFresh(at: after(due - 1)) && !token.isFresh(at: after(due + 0.001)))
+        #expect(token.timeToRefresh(at: after(lifetime + 1)) == .zero)
+    }
+
     @Test(arguments: [
         (0, 3599, true), (0, 3600, false), (1, 3599, true), (1800, 1800, true), (1800, 1801, false), (3601, 0, false),
     ])

@@ -88,7 +88,7 @@ struct StoredRecordTests {
             let next = try #require(await AuthState(restoring: store, environment: world.environment))
             world.clock.advance(by: 120)
             let error = await authError { try await next.freshAccessToken(forceRefresh: true) }
-            #expect(error?.httpStatus == 500 && error?.nextAttempt != nil)
+            #expect(error?.httpStatus == 500 && error?.retryDelay != nil)
         }
     }
 

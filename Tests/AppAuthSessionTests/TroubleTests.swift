@@ -19,8 +19,7 @@ struct TroubleTests {
                 let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
                 #expect(!error.isHeldBack && error.httpStatus == 500)
                 #expect(world.provider.count(.token) == 1 + round)
-                let interval = try #require(error.nextAttempt).timeIntervalSince(world.clock.now)
-                let pause = (interval * 1000).rounded() / 1000
+                let pause = try #require(error.retryDelay).seconds
                 pauses.append(pause)
                 guard pause > 0 else { continue }
                 world.clock.advance(by: pause - 0.5)
@@ -51,7 +50,7 @@ struct TroubleTests {
             let error = try #require(
                 await authError { try await second.freshAccessToken(minimumValidity: .seconds(7200)) })
             #expect(error.isHeldBack && error.retryAfter == 1)
-            #expect(error.nextAttempt == world.clock.now + 1)
+            #expect(error.retryDelay == .seconds(1))
             // A valid token is still returned.
             _ = try await second.freshAccessToken()
             #expect(world.provider.count(.token) == 2)
@@ -130,7 +129,7 @@ struct TroubleTests {
             let state = try await world.signIn(store: store)
             world.provider.fault(.status(.serviceUnavailable, [.retryAfter: retryAfter]), at: .token)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
-            #expect(error.nextAttempt == world.clock.now + 300)
+            #expect(error.retryDelay == .seconds(300))
             world.clock.advance(by: 3600 - 10)
             // As a process of today finds it that an older one has stored.
             let other = try #require(await AuthState(restoring: store, environment: world.environment))
@@ -164,7 +163,7 @@ struct TroubleTests {
             world.provider.fault(.tooManyRequests(retryAfter: 200), at: .token)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.retryAfter == 200)
             let pause = try #require(await state.record.refreshPause(at: world.clock.timestamp))
-            #expect(pause.nextAttempt == world.clock.now + 200 && pause.message.contains("200 s"))
+            #expect(pause.retryDelay == .seconds(200) && pause.message.contains("200 s"))
             // A rejection by a resource server is not a forced refresh.
             state.reject(try #require(await state.record.accessToken))
             #expect(await authError { try await state.freshAccessToken() }?.isHeldBack == true)

@@ -94,6 +94,14 @@ public struct AccessToken: Sendable, Hashable {
         return lifetime - age >= min(.seconds(60), lifetime / 10)
     }
 
+    /// Returns how long the token stays fresh by default: zero if it is not fresh, and nil if its lifetime is unknown.
+    package func timeToRefresh(at now: Timestamp) -> Duration? {
+        guard let lifetime else { return nil }
+        guard let age = age(at: now) else { return .zero }
+        let latest = lifetime - min(.seconds(60), lifetime / 10)
+        return max(.zero, min(latest, refreshIn.map { max($0, lifetime / 10) } ?? latest) - age)
+    }
+
     /// Returns the token's age; nil if it cannot be determined. After a reboot, either clock may have been corrected
     /// since receipt. The greater age counts, because an unnecessary refresh does no harm.
     private func age(at now: Timestamp) -> Duration? {

@@ -1,5 +1,3 @@
-public import FoundationEssentials
-
 /// An error of this library. `CancellationError`, and the errors of some closures of the app, are passed through unchanged.
 ///
 /// ```swift
@@ -45,14 +43,21 @@ public struct AuthError: Error, Sendable, Hashable {
         set { wait = Self.allowed(newValue) }
     }
     private var wait: Int?
-    /// The time before which no refresh is sent, except with `forceRefresh`. Until then, a call returns the current token
-    /// if it is valid (for as long as `minimumValidity`, if given), and otherwise throws the error.
-    public var nextAttempt: Date?
+    /// How long to wait from now, when the error is thrown, before the call is worth repeating:
+    /// `try await Task.sleep(for: error.retryDelay ?? .seconds(10))`.
+    ///
+    /// For a refresh, it is the pause before the next one; zero after a first failure, which causes no pause. Until its end,
+    /// a call returns the current token if it is valid (for as long as `minimumValidity`, if given), and otherwise throws
+    /// the error; only `forceRefresh` sends a refresh. For another request, it is the server's `Retry-After`. If nil, neither
+    /// says how long.
+    public var retryDelay: Duration? { refreshPause ?? retryAfter.map { .seconds($0) } }
+    /// The pause before the next refresh.
+    package var refreshPause: Duration?
     /// Why the store failed, if the code is ``Code/store`` and the app can do something about it.
     public var storeProblem: StoreProblem?
     /// What the user must agree to, if the code is ``Code/confirmationRequired``.
     public var confirmation: SignInConfirmation?
-    /// Whether this call sent nothing, because earlier refreshes failed and ``nextAttempt`` has not come.
+    /// Whether this call sent nothing, because earlier refreshes failed and the pause after them is not over.
     public var isHeldBack = false
     /// The refresh token of a token response that is otherwise rejected: it may be the only one that is still valid.
     package var rotatedRefreshToken: Secret?

@@ -116,8 +116,8 @@ public actor AuthState {
     /// ``AuthError/Code/store``, the tokens stay in memory, and the next call tries to store them again.
     ///
     /// After a second failure in a row, nothing is sent for a while: callers get the current token while it is valid,
-    /// otherwise the error. ``AuthError/nextAttempt`` is the earliest time at which a call sends another refresh. A
-    /// server's `Retry-After` causes a pause even after the first failure, of five minutes at most.
+    /// otherwise the error. After ``AuthError/retryDelay``, a call sends another refresh. A server's `Retry-After` causes
+    /// a pause even after the first failure, of five minutes at most.
     ///
     /// If the same user signs in again meanwhile, with the same client and store, the caller gets the new session's
     /// token, and this `AuthState` continues with that session.

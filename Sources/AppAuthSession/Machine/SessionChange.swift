@@ -9,8 +9,7 @@ public enum SessionChange: Sendable {
     /// another sign-in. Restore the session from the store. If there is none, or if it has ended, the user has to sign in
     /// again.
     case ended(AuthStateRecord.End)
-    /// A refresh failed for a reason that may go away. ``AuthError/nextAttempt`` is the earliest time at which a call
-    /// sends the next one.
+    /// A refresh failed for a reason that may go away. After ``AuthError/retryDelay``, a call sends the next one.
     ///
     /// After ``renewed(_:)``, it is the reason for which the ID token of that refresh could not be verified, for example
     /// because the provider's keys cannot be fetched. The claims stay as they were, and each later refresh verifies its

@@ -240,7 +240,7 @@ extension SessionRules {
     ) -> Decision {
         var error = error
         let backoff = record.fail(error, at: occurrence, jitter: jitter)
-        (error.nextAttempt, error.isForGood) = (occurrence.wall + backoff.pause.length.seconds, backoff.isForGood)
+        (error.refreshPause, error.isForGood) = (backoff.pause.remaining(at: now), backoff.isForGood)
         // The refresh was early: the current token is still valid.
         if let token = record.token(for: need.parameters), need.acceptsForNow(token, at: now) {
             return Decision(.handOut(token), .refreshFailed(error))

@@ -124,7 +124,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     }
 
     /// Returns the error that keeps the session from being refreshed at this time: that of the last refresh, with
-    /// ``AuthError/nextAttempt``. Returns nil if nothing does.
+    /// ``AuthError/retryDelay``. Returns nil if nothing does.
     public func refreshPause(at now: Timestamp) -> AuthError? {
         guard let backoff, !backoff.pause.isOver(at: now) else { return nil }
         return backoff.pauseError(at: now)

@@ -86,11 +86,11 @@ package struct RefreshBackoff: Sendable, Hashable {
     }
 
     private func error(_ message: String, _ outcome: AuthError.Outcome, at now: Timestamp) -> AuthError {
-        let remaining = pause.remaining(at: now).seconds
+        let remaining = pause.remaining(at: now)
         var error = AuthError(
             code, .refresh, message, outcome: outcome, isTemporary: isTemporary, httpStatus: httpStatus,
-            retryAfter: remaining > 0 ? Int(remaining.rounded(.up)) : nil)
-        error.nextAttempt = now.wall + remaining
+            retryAfter: remaining > .zero ? Int(remaining.seconds.rounded(.up)) : nil)
+        error.refreshPause = remaining
         error.isForGood = isForGood
         return error
     }

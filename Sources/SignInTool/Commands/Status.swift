@@ -113,7 +113,7 @@ struct Status: Command {
             "user": record.idToken?.claims.shortName.map(JSON.string) ?? .null, "store": .string(location),
             "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
             "state": .string(record.state), "reason": record.reasonToSignIn.map(JSON.string) ?? .null,
-            "refresh_paused_until": pause?.nextAttempt.map { .string($0.ISO8601Format()) } ?? .null,
+            "refresh_paused_until": pause?.retryDelay.map { .string((.now + $0.seconds).ISO8601Format()) } ?? .null,
             "refresh_error": pause.map { .string($0.message) } ?? .null,
             "id_token_error": record.idTokenError(at: .current).map { .string($0.message) } ?? .null,
         ]

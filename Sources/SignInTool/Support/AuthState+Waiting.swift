@@ -27,8 +27,8 @@ extension AuthState {
                 if hasUnsavedTokens {
                     // The next call stores the tokens of this one.
                     (wait, forceRefresh) = (.milliseconds(250), false)
-                } else if error.isHeldBack, let next = error.nextAttempt {
-                    wait = .milliseconds(Int(max(0, next.timeIntervalSinceNow) * 1000) + 10)
+                } else if error.isHeldBack, let delay = error.retryDelay {
+                    wait = delay + .milliseconds(10)
                 } else {
                     throw error
                 }
