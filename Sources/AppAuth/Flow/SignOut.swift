@@ -74,8 +74,14 @@ public struct SignOut: Sendable {
         case endSession(url: String)
     }
 
-    /// The outcome of a sign-out.
-    public struct Report: Sendable {
+    /// The outcome of a sign-out. The user is signed out of this app in each case. The browser may still be signed in at the
+    /// provider:
+    ///
+    /// - It is not, if ``sessionEnded`` is true.
+    /// - It may be, if there is an ``endSessionError``, which says why.
+    /// - It is not known, if there is neither: the provider has no end-session endpoint, or ``SignOut/endsBrowserSession`` is
+    ///   false.
+    public struct Report: Sendable, CustomStringConvertible {
         /// The tokens of the session, each with the error if its revocation failed.
         public var revocations: [TokenRevocation] = []
         /// Whether the provider sent the browser back from its end-session endpoint.
@@ -83,6 +89,21 @@ public struct SignOut: Sendable {
         /// The reason why the session at the provider may not have ended. Nil if it ended, if it was not to be ended, or if
         /// the provider has no end-session endpoint (``sessionEnded`` is then false).
         public var endSessionError: AuthError?
+
+        /// What happened, in sentences for the user.
+        public var description: String {
+            let browser =
+                if sessionEnded {
+                    "Signed out, in the browser too."
+                } else if let endSessionError {
+                    "Signed out. The browser may still be signed in: \(endSessionError.message)."
+                } else {
+                    "Signed out. The browser may still be signed in."
+                }
+            // The error of each token is usually the same.
+            let error = revocations.lazy.compactMap(\.error).first
+            return browser + (error.map { " The provider may still accept the tokens: \($0.message)." } ?? "")
+        }
 
         /// Creates a report of a sign-out that has not started.
         public init() {}

@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
 import ScriptedBrowser
@@ -20,6 +21,23 @@ struct SignOutTests {
             let again = try await signOut.run(store: store, environment: world.environment)
             #expect(again == nil && world.provider.count(.revocation) == 2)
         }
+    }
+
+    @Test func `the report says in sentences what happened`() {
+        let failure = AuthError(.timeout, .logout, "the provider did not send the browser back")
+        var report = SignOut.Report()
+        #expect("\(report)" == "Signed out. The browser may still be signed in.")
+        report.endSessionError = failure
+        #expect(
+            "\(report)" == "Signed out. The browser may still be signed in: the provider did not send the browser back."
+        )
+        report = SignOut.Report()
+        report.sessionEnded = true
+        report.revocations = [.init(tokenTypeHint: "refresh_token", error: nil)]
+        #expect("\(report)" == "Signed out, in the browser too.")
+        report.revocations.append(
+            .init(tokenTypeHint: "access_token", error: AuthError(.transport, .revocation, "offline")))
+        #expect("\(report)" == "Signed out, in the browser too. The provider may still accept the tokens: offline.")
     }
 
     // Several providers end all sessions of a user with the browser's.
