@@ -54,6 +54,23 @@ extension SignInFlow {
             application: application, issuer: configuration.issuer, clientID: configuration.clientID)
     }
 
+    /// Chooses the user's keyring for the session of this client at this issuer, or else the app's file, if the keyring
+    /// cannot be used; see ``KeyringTokenStore/orElse(_:)``.
+    ///
+    /// ```swift
+    /// let choice = try await signIn.keyringOrFile(appID: "org.example.MyApp")
+    /// let state = try await signIn.restoreOrSignIn(store: choice.store)
+    /// ```
+    ///
+    /// The choice is made once, by a trial, which may prompt the user. Call it once at start, and keep the result.
+    ///
+    /// - Parameter appID: The name of the app in the keyring and of its folder: see ``FileTokenStore/init(appID:encryptionKeys:)``.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the file cannot be read, or if there is no home folder, and
+    ///   with ``AuthError/Code/invalidConfiguration`` for an ID that cannot be the name of a folder; `CancellationError`.
+    public func keyringOrFile(appID: String) async throws -> TokenStoreChoice {
+        try await keyringStore(application: appID).orElse(FileTokenStore(appID: appID))
+    }
+
     /// Returns the client, after checking that the provider has every endpoint that the flow needs.
     func client(requiring endpoints: [ProviderMetadata.Endpoint]) async throws -> Client {
         try await configuration.client(requiring: endpoints + (configuration.requestsIDToken ? [.keys] : []))

@@ -1,14 +1,35 @@
 public import AppAuthProtocol
 public import AppAuthSession
 
-/// The result of choosing between two stores. See ``KeyringTokenStore/orElse(_:)``.
-public struct TokenStoreChoice: Sendable {
+/// The result of choosing between two stores. See ``SignInFlow/keyringOrFile(appID:)`` and ``KeyringTokenStore/orElse(_:)``.
+public struct TokenStoreChoice: Sendable, CustomStringConvertible {
     /// The chosen store. It never changes by itself.
     public let store: any TokenStore
     /// Whether the chosen store is the keyring.
     public let isKeyring: Bool
     /// The reason why the keyring was not chosen, or nil if it was or if only the other store has a session.
     public let refusal: AuthError?
+
+    /// Where the session is kept, for the user, in a few words: "the keyring", or a location and why it is not the keyring.
+    public var description: String {
+        guard !isKeyring else { return "the keyring" }
+        let place = (store as? FileTokenStore)?.path ?? store.location
+        return place + (refusal.map { ", since \($0.reasonAgainstKeyring)" } ?? "")
+    }
+}
+
+extension AuthError {
+    fileprivate var reasonAgainstKeyring: String {
+        switch storeProblem {
+        case .noLibrary?: "libsecret is not installed"
+        case .noBus?: "there is no session bus"
+        case .noService?: "there is no keyring"
+        case .locked?, .dismissed?: "the keyring is locked"
+        case .unanswered?: "the keyring does not respond"
+        case .denied?: "this program may not use the keyring"
+        default: "the keyring cannot be used"
+        }
+    }
 }
 
 extension KeyringTokenStore {
@@ -21,9 +42,8 @@ extension KeyringTokenStore {
     /// in it is not visible in the other store, so an app for both desktop and cron jobs should name one store.
     ///
     /// ```swift
-    /// let choice = try await KeyringTokenStore(application: "org.example.MyApp", issuer: issuer, clientID: "my-app")
-    ///     .orElse(FileTokenStore(path: path))
-    /// if let refusal = choice.refusal { log("The session is kept in \(choice.store.location): \(refusal.message)") }
+    /// let choice = try await signIn.keyringStore(application: "org.example.MyApp").orElse(FileTokenStore(path: path))
+    /// log("The session is kept in \(choice).")
     /// ```
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the other store cannot be read; `CancellationError`.

@@ -42,6 +42,20 @@ struct AppStoresTests {
         #expect(store.location == expected.location && store.label == expected.label)
     }
 
+    /// In a process of its own, since all of a process has one environment.
+    @Test func `a sign-in chooses the keyring, or the app's file, and says which in a few words`() async {
+        await #expect(processExitsWith: .success) {
+            for name in ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY"] { unsetenv(name) }
+            setenv("XDG_STATE_HOME", "/nonexistent", 1)
+            let signIn = SignIn(issuer: "https://op.example", clientID: "app", appName: "App")
+            let choice = try await signIn.keyringOrFile(appID: "org.example.App")
+            try #require(!choice.isKeyring)
+            let reason = ["there is no session bus", "libsecret is not installed"]
+            let path = "/nonexistent/org.example.App/session.json"
+            try #require(reason.contains { "\(choice)" == "\(path), since \($0)" }, "\(choice)")
+        }
+    }
+
     @Test func `unless the app says otherwise, a keyring may prompt, for 30 s`() {
         let store = KeyringTokenStore(application: "org.example.App", account: "jane", label: "Jane")
         #expect(store.mayPrompt && store.promptTimeout == .seconds(30) && store.lockTimeout == .seconds(10))
