@@ -73,6 +73,7 @@ let package = Package(
         program("local-provider", "Sources/LocalProviderTool", appAuth + ["AppAuthTestProvider", arguments]),
         module("SampleSupport", "Samples/Support", appAuth + ["ScriptedBrowser", arguments]),
         program("quick-start", "Samples/QuickStart", appAuth),
+        program("command-line", "Samples/CommandLine", appAuth),
         tests("AppTests", "Samples/AppTests", appAuth + ["AppAuthTestProvider", "ScriptedBrowser"]),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
         sample("ffs", "FFSAuthenticator", ["AppAuthFoundation"]),
@@ -106,7 +107,7 @@ let package = Package(
         .testTarget(
             name: "VendorSampleTests",
             dependencies: fixtures + [
-                "ffs", "moltin", "opro", "sbanken", "quick-start", "local-provider", "scripted-browser",
+                "command-line", "ffs", "moltin", "opro", "sbanken", "quick-start", "local-provider", "scripted-browser",
             ]),
         program("listening-app", "Tests/Support/ListeningProgram", appAuth),
         program("scripted-browser", "Tests/Support/ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),

@@ -6,8 +6,7 @@ guard arguments.count == 3 else { fail("usage: \(CommandLine.arguments[0]) ISSUE
 signal(SIGPIPE, SIG_IGN)  // a pipe may be closed, as by head
 
 do {
-    var signIn = try SignIn(issuer: Issuer(arguments[1]), clientID: arguments[2], appName: "My App")
-    signIn.observe = SignIn.printURL
+    let signIn = try SignIn(issuer: Issuer(arguments[1]), clientID: arguments[2], appName: "My App")
     let state = try await signIn.restoreOrSignIn(store: FileTokenStore(appID: "org.example.MyApp"))
     print("Hello,", await state.claims?.name ?? "stranger")
 

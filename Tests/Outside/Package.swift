@@ -15,6 +15,7 @@ let package = Package(
     ],
     targets: [
         .executableTarget(name: "quick-start", dependencies: [product("AppAuth")], path: "Samples/QuickStart"),
+        .executableTarget(name: "command-line", dependencies: [product("AppAuth")], path: "Samples/CommandLine"),
         .testTarget(
             name: "AppTests",
             dependencies: [product("AppAuth"), product("AppAuthTestProvider"), product("ScriptedBrowser")],

@@ -44,6 +44,11 @@ struct DocumentedLinesTests {
         }
     }
 
+    @Test func `the article about command-line apps shows the sample CommandLine`() throws {
+        let blocks = try swiftBlocks(of: "Sources/AppAuth/AppAuth.docc/Articles/CommandLineApps.md")
+        #expect(try blocks == [text("Samples/CommandLine/main.swift")])
+    }
+
     @Test func `the article about tests shows the sample AppTests`() throws {
         let blocks = try swiftBlocks(of: "Sources/AppAuth/AppAuth.docc/Articles/TestingYourApp.md")
         // The first block is a part of a manifest.

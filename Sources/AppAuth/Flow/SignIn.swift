@@ -51,8 +51,11 @@ public struct SignIn: SignInFlow {
     /// token. If it throws, the sign-in fails. If it refuses the user with ``AuthError/Code/sessionReplaced``, the new tokens
     /// are not revoked, because that user may have another session.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
-    /// Called for each step, on any thread.
-    public var observe: @Sendable (Event) -> Void = { _ in }
+    /// Called for each step, on any thread. By default, ``printURL`` if standard error is a terminal, and otherwise nothing. An
+    /// app that draws on its terminal sets another observer.
+    public var observe: @Sendable (Event) -> Void = { event in
+        if isatty(STDERR_FILENO) == 1 { printURL(event) }
+    }
 
     /// The address that receives the redirect.
     public struct Redirect: Sendable, Hashable {
@@ -102,8 +105,9 @@ public struct SignIn: SignInFlow {
         case signedIn(AuthStateRecord)
     }
 
-    /// An observer that prints the authorization URL to standard error, so that the user can open it if no browser starts:
-    /// `signIn.observe = SignIn.printURL`.
+    /// An observer that prints the authorization URL to standard error, so that the user can open it if no browser starts. It
+    /// is the default of ``observe`` if standard error is a terminal. For a log, or to use it in an observer of the app's
+    /// own, `signIn.observe = SignIn.printURL`.
     public static let printURL: @Sendable (Event) -> Void = { event in
         guard case .authorization(let url) = event else { return }
         Array("If no browser opens, open this URL in one:\n\(url)\n".utf8).withUnsafeBytes { bytes in

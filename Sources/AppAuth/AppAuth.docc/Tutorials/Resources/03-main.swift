@@ -3,8 +3,7 @@ import Glibc
 
 do {
     let store = try FileTokenStore(appID: "org.example.Greeter")
-    var signIn = SignIn(issuer: "http://127.0.0.1:8080", clientID: "my-app", appName: "Greeter")
-    signIn.observe = SignIn.printURL
+    let signIn = SignIn(issuer: "http://127.0.0.1:8080", clientID: "my-app", appName: "Greeter")
 } catch {
     fail("That did not work: \((error as? AuthError)?.message ?? "\(error)")")
 }
