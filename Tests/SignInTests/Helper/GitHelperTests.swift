@@ -153,7 +153,8 @@ struct GitHelperTests {
                 ("docker", "http://127.0.0.1:1/v2/\n"),
             ] {
                 let outcome = try await fixture.helper(helper, options, input: input).outcome()
-                #expect(outcome.status == 1 && outcome.errors.contains("no server listens at 127.0.0.1:1"), "\(outcome)")
+                #expect(
+                    outcome.status == 1 && outcome.errors.contains("no server listens at 127.0.0.1:1"), "\(outcome)")
                 #expect(!outcome.output.contains("Secret") && !outcome.output.contains("password"), "\(outcome)")
             }
         }

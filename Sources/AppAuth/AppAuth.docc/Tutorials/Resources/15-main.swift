@@ -19,8 +19,7 @@ do {
     try await client.delete("me/optins/sms")
 
     if CommandLine.arguments.contains("sign-out") {
-        let report = try await SignOut(appName: "Greeter").run(state)
-        print("Signed out.", report.endSessionError?.message ?? "The browser is signed out, too.")
+        print(try await SignOut(appName: "Greeter").run(state))
     }
 } catch {
     fail("That did not work: \((error as? AuthError)?.message ?? "\(error)")")
