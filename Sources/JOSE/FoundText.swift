@@ -24,7 +24,7 @@ extension StringProtocol {
     }
 
     /// Characters that look like quotes, and are no punctuation that begins or ends something.
-    private static var quotes: Set<Unicode.Scalar> { Set("＂＇❛❜❝❞❟❠ʹʺʻʼˈˮ˝׳״′″‵‶〝〞〟ꞌꞋ🙶🙷🙸".unicodeScalars) }
+    private static var quotes: Set<Unicode.Scalar> { Set("„‚＂＇❛❜❝❞❟❠ʹʺʻʼˈˮ˝׳״′″‵‶〝〞〟ꞌꞋ🙶🙷🙸".unicodeScalars) }
 
     /// The text with a single space in place of each run of characters that are, or become, blank. In a terminal, a long
     /// run would end the line, so that what follows seems to be a line of the program.

@@ -25,7 +25,7 @@ struct OAuthErrorTests {
         ("https://op.example/e1", nil, "https://op.example/e1"),
         ("Sign in again with: rm", nil, "'Sign in again with: rm'"), ("a'. Run b", nil, "'a’. Run b'"),
         ("größe", nil, "'größe'"),
-        ("x", #"over". Run \"b\" $(c) `d`!"#, #"x: "over'. Run /'b/'  (c)  d  ""#),
+        ("x", #"over". Run \"b\" $(c) `d`!"#, #"x: "over'. Run /'b/' (c) d ""#),
         ("x", "over”. Run «b» ＂c＇❝", #"x: "over'. Run 'b' 'c''""#), ("x", "a\nb", #"x: "a b""#),
     ])
     func `a server's words stand in quotes that they cannot end`(error: String, description: String?, summary: String) {
