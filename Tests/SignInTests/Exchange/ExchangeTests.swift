@@ -89,7 +89,8 @@ struct ExchangeTests {
 
     @Test(arguments: [
         ["--subject-token-file", "/tmp/x"], ["--subject-token-type", "refresh_token"], ["--actor-token-type", "jwt"],
-        ["--subject-token-type", "toaster"], ["--client-auth", "none"],
+        ["--subject-token-type", "toaster"], ["--client-auth", "none"], ["--client-secret-file", "/dev/null"],
+        ["--client-key", "/dev/null"], ["--client-assertion-file", "/dev/null"], ["--assertion-audience", "issuer"],
         ["--token-endpoint", "https://op.example/token"],
         ["--subject-token-file", "/tmp/x", "--issuer", "https://op.example"],
         ["--subject-token-file", "/tmp/x", "--issuer", "https://op.example", "--client-id", "a", "--profile", "b"],

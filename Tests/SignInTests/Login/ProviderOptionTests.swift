@@ -43,6 +43,8 @@ struct ProviderOptionTests {
             ).result()
             let sent = try #require(fixture.provider.log(.authorization).first?.query)
             #expect(sent.values("access_type") == ["online"] && sent["prompt"] == "login consent")
+            _ = try await fixture.login("--preset", "google", "--param", "prompt=select_account").result()
+            #expect(fixture.provider.log(.authorization).last?.query.values("prompt") == ["select_account"])
         }
     }
 
@@ -118,7 +120,6 @@ struct ProviderOptionTests {
         ["login", "--client-id", "a"], ["device", "--client-id", "a"],
         ["login", "--client-id", "a", "--preset", "unknown"],
         ["login", "--client-id", "a", "--issuer", "https://x.example", "--device-endpoint", "https://x.example"],
-        ["login", "--client-id", "a", "--preset", "google", "--client-assertion-file", "f", "--client-key", "f"],
     ])
     func `a missing or wrong provider is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in

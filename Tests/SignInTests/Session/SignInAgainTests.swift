@@ -125,6 +125,19 @@ struct SignInAgainTests {
         }
     }
 
+    @Test(arguments: [(32767, true), (32768, false)])
+    func `a port that the kernel may have chosen is not named`(port: Int, isNamed: Bool) async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login().result()
+            let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
+            try CommandFixture.editSession(at: path) {
+                $0["redirectURI"] = .string("http://127.0.0.1:\(port)/callback")
+            }
+            let line = try await commandAfterTheEnd(fixture)
+            #expect(line.hasSuffix(" --client-id demo" + (isNamed ? " --redirect-port \(port)" : "")), "\(line)")
+        }
+    }
+
     /// Where an option of `login` is named again, if the session has ended.
     private enum Repetition {
         /// In the line that the error names, as the session has it.

@@ -13,7 +13,8 @@ struct WrongUsageTests {
         ["login"], ["login", "--issuer", "https://op.example"], ["login", "--client-id", "app"], ["login", "--issuer"],
         ["device", "--issuer", "https://op.example"], ["device", "--client-id", "app"],
         ["device", "--issuer", "https://op.example", "--client-id", "app", "--redirect-port", "0"],
-        ["helper", "git", "--profile", "work", "--username", "a\u{7F}"], ["token", "--user", "a\nb"],
+        ["helper", "git", "--host", "git.example.org", "--profile", "work", "--username", "a\u{7F}", "get"],
+        ["token", "--format", "xoauth2", "--user", "a\nb"],
     ])
     func `a command that is missing, unknown or incomplete is wrong usage`(arguments: [String]) async throws {
         try await withDesk { fixture in
@@ -77,6 +78,10 @@ struct WrongUsageTests {
         ["--client-auth", "none", "--client-key", "/dev/null"],
         ["--client-auth", "basic", "--client-secret-file", "/dev/null", "--client-key", "/dev/null"],
         ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
+        ["--client-assertion-file", "/dev/null", "--client-secret-file", "/dev/null"],
+        ["--client-assertion-file", "/dev/null", "--client-key", "/dev/null"],
+        ["--client-assertion-file", "/dev/null", "--client-auth", "none"],
+        ["--client-assertion-file", "/dev/null", "--assertion-audience", "issuer"],
         ["--param", "prompt"], ["--param", "=login"], ["--param", "a=1", "--param", "a=2"],
         ["--client-id", ""], ["--prompt", "login", "--param", "prompt=none"], ["--json=yes"],
     ])
