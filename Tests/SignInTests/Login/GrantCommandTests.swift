@@ -236,7 +236,9 @@ struct GrantCommandTests {
             #expect(again["id_token_claims"]?["sub"] == "bob")
             // Without a profile, the session is that of the client, with any user.
             _ = try await signIn("bob", "builder").result()
+            let count = fixture.provider.count(.revocation)
             #expect(try await signIn("alice", "looking-glass").result()["id_token_claims"]?["sub"] == "248289761001")
+            #expect(fixture.provider.count(.revocation) == count + 2)
         }
     }
 

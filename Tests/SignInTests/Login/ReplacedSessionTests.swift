@@ -1,18 +1,22 @@
 import AppAuthTestProvider
+import Foundation
+import HTTPTypes
 import JOSE
 import Testing
 
 /// A sign-in that replaces another user's session.
 @Suite(.timeLimit(.minutes(5)))
 struct ReplacedSessionTests {
+    private static let withBob = LocalProvider.Configuration.device {
+        $0.users = [.alice, LocalProvider.User(name: "bob", password: "builder")]
+    }
+    private static let bob = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
+
     @Test func `the result is printed before the tokens of the replaced session are revoked`() async throws {
-        var configuration = LocalProvider.Configuration.demo
-        configuration.users = [.alice, LocalProvider.User(name: "bob", password: "builder")]
-        try await withDesk(configuration) { fixture in
+        try await withDesk(Self.withBob) { fixture in
             _ = try await fixture.login().result()
             let hold = fixture.provider.hold(.revocation)
-            let process = try fixture.start(
-                fixture.loginArguments([]), ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"])
+            let process = try fixture.start(fixture.loginArguments([]), Self.bob)
             _ = try await process.outputLine { $0.contains("id_token_claims") }
             try await hold.arrived()
             hold.release()
@@ -24,16 +28,44 @@ struct ReplacedSessionTests {
     }
 
     @Test func `a provider that does not respond to the revocation does not hold up the end for long`() async throws {
-        var configuration = LocalProvider.Configuration.demo
-        configuration.users = [.alice, LocalProvider.User(name: "bob", password: "builder")]
-        try await withDesk(configuration) { fixture in
+        try await withDesk(Self.withBob) { fixture in
             _ = try await fixture.login().result()
             let hold = fixture.provider.hold(.revocation)
             defer { hold.release() }
-            let outcome = try await fixture.login(
-                "--timeout", "20", with: ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"])
+            let outcome = try await fixture.login("--timeout", "20", with: Self.bob)
             _ = try outcome.result()
             _ = try await fixture.run("token", "--json", "--force-refresh").result()
+        }
+    }
+
+    @Test func `sign-in device ends when the tokens of the replaced session are revoked`() async throws {
+        try await withDesk(Self.withBob) { fixture in
+            _ = try await fixture.login(with: Self.bob).result()
+            fixture.provider.fault(.delay(.milliseconds(500)), at: .revocation, times: nil)
+            let process = try fixture.device()
+            try await DeviceCode(process).decide("allow")
+            _ = try await process.outcome().result()
+            #expect(fixture.provider.count(.revocation) == 2)
+        }
+    }
+
+    @Test func `a step-up ends when the tokens of a session that came meanwhile are revoked`() async throws {
+        try await withDesk(Self.withBob) { fixture in
+            _ = try await fixture.login().result()
+            let session = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
+            let other = fixture.home + "/other"
+            _ = try await fixture.login("--store", "file:\(other)", with: Self.bob).result()
+            let challenge = #"Bearer error="insufficient_scope", scope="email""#
+            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: challenge]), at: .api)
+            fixture.provider.fault(.delay(.milliseconds(500)), at: .revocation, times: nil)
+            let hold = fixture.provider.hold(.token)
+            let api = fixture.provider.url(.api)
+            let process = try fixture.start(["request", "GET", api, "--step-up-at", api, "--json"])
+            try await hold.arrived()
+            #expect(rename(other, session) == 0)
+            hold.release()
+            #expect(try await process.outcome().result()["status"] == 200)
+            #expect(fixture.provider.count(.revocation) == 2)
         }
     }
 }
