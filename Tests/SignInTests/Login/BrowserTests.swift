@@ -56,4 +56,14 @@ struct BrowserTests {
             #expect(fixture.stored.isEmpty)
         }
     }
+
+    @Test func `once the browser has come back, a timeout is not blamed on it`() async throws {
+        try await withDesk { fixture in
+            let hold = fixture.provider.hold(.token)
+            defer { hold.release() }
+            let outcome = try await fixture.login("--timeout", "10")
+            #expect(try outcome.failure(1, "timeout") == "the command did not finish in time")
+            #expect(fixture.provider.count(.token) == 1 && fixture.stored.isEmpty)
+        }
+    }
 }

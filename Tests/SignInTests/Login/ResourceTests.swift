@@ -112,6 +112,9 @@ struct ResourceTests {
         try await run { fixture, url in
             let session = try await fixture.run("login", "--json", "--resource", url, "--client-id", "demo").result()
             #expect(session["client_id"] == "demo" && fixture.provider.count(.clientRegistration) == 0)
+            // The user has registered the redirect URI.
+            let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
+            #expect(try SecureURL(uri).path == "/callback")
         }
     }
 
