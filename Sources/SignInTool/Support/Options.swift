@@ -172,8 +172,9 @@ extension TokenStore {
             return file
         }
         guard var keyring = self as? KeyringTokenStore else { return self }
-        keyring.lockTimeout = min(keyring.lockTimeout, limit.forWaits)
         keyring.promptTimeout = min(keyring.promptTimeout, limit.forWaits)
+        // A call also ends at the time limit for prompts, and could then not name the process that has the lock.
+        keyring.lockTimeout = min(keyring.lockTimeout, keyring.promptTimeout.forWaits)
         return keyring
     }
 }

@@ -158,6 +158,23 @@ struct KeyringSignInTests {
         }
     }
 
+    @Test func `a refresh that another process blocks fails before its timeout and names that process`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let folder = fixture.home + "/.local/state/swift-appauth"
+                let name = try #require(FileManager.default.contentsOfDirectory(atPath: folder).first)
+                try await fixture.withHolder(of: 0, in: "\(folder)/\(name)") { _, name in
+                    let arguments = ["token", "--json", "--force-refresh", "--timeout", "6"]
+                    let token = try await fixture.start(arguments, bus).outcome()
+                    #expect(try token.failure(1, "store").contains(name), "\(token)")
+                }
+                #expect(fixture.provider.count(.token) == 1)
+                _ = try await fixture.run("token", "--json", "--force-refresh", with: bus).result()
+            }
+        }
+    }
+
     /// As KeePassXC with no open database, if it is set not to ask for one.
     @Test func `a keyring service without a keyring is no sign-out`() async throws {
         try await withDesk { fixture in

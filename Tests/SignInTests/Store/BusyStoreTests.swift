@@ -12,16 +12,7 @@ struct BusyStoreTests {
         _ body: (ChildProcess, String) async throws -> Void
     ) async throws {
         let path = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
-        let script = """
-            $| = 1; open(F, "+>>", $ARGV[0]) or die;
-            fcntl(F, F_SETLK, pack("ssx4qqlx4", F_WRLCK, 0, $ARGV[1], 1, 0)) or die;
-            print "locked\\n"; sleep $ARGV[2];
-            """
-        let holder = try fixture.start(["perl", "-MFcntl", "-e", script, path, String(byte), String(seconds)], [])
-        _ = try await holder.outputLine { $0 == "locked" }
-        try await body(holder, "process \(holder.id) (perl)")
-        holder.send(SIGKILL)
-        _ = try await holder.outcome()
+        try await fixture.withHolder(of: byte, in: path, for: seconds, body)
     }
 
     @Test(arguments: [0, 1])
@@ -109,5 +100,23 @@ struct BusyStoreTests {
         return names.contains {
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)"))?.hasSuffix(".lock") == true
         }
+    }
+}
+
+extension CommandFixture {
+    /// Runs a program that has the lock of a byte of a file.
+    func withHolder(
+        of byte: Int, in path: String, for seconds: Int = 900, _ body: (ChildProcess, String) async throws -> Void
+    ) async throws {
+        let script = """
+            $| = 1; open(F, "+>>", $ARGV[0]) or die;
+            fcntl(F, F_SETLK, pack("ssx4qqlx4", F_WRLCK, 0, $ARGV[1], 1, 0)) or die;
+            print "locked\\n"; sleep $ARGV[2];
+            """
+        let holder = try start(["perl", "-MFcntl", "-e", script, path, String(byte), String(seconds)], [])
+        _ = try await holder.outputLine { $0 == "locked" }
+        try await body(holder, "process \(holder.id) (perl)")
+        holder.send(SIGKILL)
+        _ = try await holder.outcome()
     }
 }
