@@ -10,10 +10,10 @@ import Testing
 
 /// The program `command-line`, as a user and a script run it.
 struct CommandLineSampleTests {
-    private func variables(_ provider: LocalProvider) -> [String: String] {
-        [
+    private func variables(_ provider: LocalProvider, _ fixture: CommandFixture) throws -> [String: String] {
+        try [
             "MY_APP_ISSUER": provider.issuer, "MY_APP_CLIENT": "demo", "MY_APP_API": provider.url(.api),
-            "BROWSER": CommandFixture.product("scripted-browser"),
+            "BROWSER": fixture.browser,
             "SCRIPTED_BROWSER_FORM": "username=alice&password=looking-glass",
         ]
     }
@@ -23,7 +23,7 @@ struct CommandLineSampleTests {
     ) async throws {
         try await withLocalProvider { provider in
             try await CommandFixture.with { fixture in
-                let variables = variables(provider)
+                let variables = try variables(provider, fixture)
                 let signedIn = try await fixture.run("command-line", ["sign-in"], variables)
                 #expect(signedIn.status == 0 && signedIn.output.isEmpty)
                 #expect(signedIn.errors == "my-app: Signed in as Alice Liddell.\n")
@@ -73,7 +73,7 @@ struct CommandLineSampleTests {
                 defer { close(file) }
                 let id = try Spawn.start(
                     [CommandFixture.product("command-line"), "sign-in"],
-                    variables(provider).merging(["HOME": fixture.folder.path]) { $1 }, output: file,
+                    variables(provider, fixture).merging(["HOME": fixture.folder.path]) { $1 }, output: file,
                     errors: screen?.terminal ?? file)
                 #expect(await Spawn.end(of: id) == 0)
                 let text = try screen?.text ?? String(contentsOfFile: path, encoding: .utf8)

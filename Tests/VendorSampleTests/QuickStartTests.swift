@@ -82,7 +82,7 @@ struct QuickStartTests {
             try await CommandFixture.with { fixture in
                 let line = "set -o pipefail; '\(CommandFixture.product("quick-start"))' \"$@\" \(redirection)"
                 let closed = try await fixture.run(
-                    "/bin/bash", ["-c", line, "bash"] + arguments(provider), environment)
+                    "/bin/bash", ["-c", line, "bash"] + arguments(provider), environment(fixture))
                 #expect(closed.status == 0 && !closed.errors.contains("rash"), "\(closed)")
                 let outcome = try await start(fixture, provider)
                 #expect(outcome.lines().first == "Hello, Alice Liddell")
@@ -126,7 +126,7 @@ struct QuickStartTests {
             *--show-bin-path) dirname '\(CommandFixture.product("quick-start"))' ;;
             esac
             """, to: fixture.folder.path + "/swift")
-        let browser = fixture.folder.path + "/browser"
+        let browser = fixture.folder.path + "/noting-browser"
         try await ProgramFile.write(
             """
             #!/bin/sh
@@ -136,22 +136,24 @@ struct QuickStartTests {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Samples/run").path
         return try await fixture.run(
             "/bin/sh", ["-c", "\(input) | '\(script)' quickstart"],
-            environment.merging(["PATH": "\(fixture.folder.path):/usr/bin:/bin", "PORT": "\(port)", "BROWSER": browser])
-            {
+            environment(fixture).merging([
+                "PATH": "\(fixture.folder.path):/usr/bin:/bin", "PORT": "\(port)", "BROWSER": browser,
+            ]) {
                 $1
             })
     }
 
-    private let environment = [
-        "BROWSER": CommandFixture.product("scripted-browser"),
-        "SCRIPTED_BROWSER_FORM": "username=alice&password=looking-glass",
-    ]
+    private func environment(_ fixture: CommandFixture) throws -> [String: String] {
+        try [
+            "BROWSER": fixture.browser, "SCRIPTED_BROWSER_FORM": "username=alice&password=looking-glass",
+        ]
+    }
 
     private func arguments(_ provider: LocalProvider) -> [String] { [provider.issuer, "demo", provider.url(.api)] }
 
     private func start(
         _ fixture: CommandFixture, _ provider: LocalProvider, _ changes: [String: String] = [:]
     ) async throws -> Outcome {
-        try await fixture.run("quick-start", arguments(provider), environment.merging(changes) { $1 })
+        try await fixture.run("quick-start", arguments(provider), environment(fixture).merging(changes) { $1 })
     }
 }

@@ -27,6 +27,18 @@ struct CommandFixture: Sendable {
     }
 
     /// Returns the path of a program that was built with the tests.
+    /// The command of the scripted browser, for `BROWSER`: a path without spaces, wherever the tests were built.
+    var browser: String {
+        get throws {
+            let link = folder.path + "/browser"
+            if !FileManager.default.fileExists(atPath: link) {
+                try FileManager.default.createSymbolicLink(
+                    atPath: link, withDestinationPath: Self.product("scripted-browser"))
+            }
+            return link
+        }
+    }
+
     static func product(_ name: String) -> String {
         URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path + "/" + name
     }
