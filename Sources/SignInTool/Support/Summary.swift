@@ -52,7 +52,7 @@ extension String {
             scalar.properties.isAlphabetic || scalar.properties.numericType != nil
                 || " ._@+-’".unicodeScalars.contains(scalar)
         }
-        return isPlain && !contains(". ") ? self : foundText
+        return isPlain && !contains(". ") ? withSingleBlanks : foundText
     }
 }
 
