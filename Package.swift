@@ -115,7 +115,7 @@ let package = Package(
         program(
             "postgresql-program", "Tests/Support/PostgreSQLProgram",
             appAuth + ["AppAuthPostgreSQL", "AppAuthTestSupport"]),
-        // The session machine over simulated years.
+        // The session over simulated years.
         module("SessionSimulation", "Tests/Simulation/Model", appAuth),
         program("simulate", "Tests/Simulation/Program", appAuth + ["SessionSimulation", arguments]),
         tests("SimulationTests", "Tests/Simulation/Tests", appAuth + ["SessionSimulation"]),

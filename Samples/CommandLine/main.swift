@@ -13,7 +13,7 @@ func value(_ name: String, _ otherwise: String) -> String {
 
 /// Does what the arguments say, and returns the exit status.
 func run(_ arguments: [String]) async throws -> Int32 {
-    let store = try FileTokenStore(appID: "org.example.MyApp")
+    let store = try FileTokenStore(appID: "org.example.CommandLine")
     switch arguments {
     case ["sign-in"]:
         let issuer = try Issuer(value("MY_APP_ISSUER", "https://accounts.example.org"))

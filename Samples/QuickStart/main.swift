@@ -7,7 +7,7 @@ signal(SIGPIPE, SIG_IGN)  // a pipe may be closed, as by head
 
 do {
     let signIn = try SignIn(issuer: Issuer(arguments[1]), clientID: arguments[2], appName: "My App")
-    let state = try await signIn.restoreOrSignIn(store: FileTokenStore(appID: "org.example.MyApp"))
+    let state = try await signIn.restoreOrSignIn(store: FileTokenStore(appID: "org.example.QuickStart"))
     print("Hello,", await state.claims?.name ?? "stranger")
 
     let response = try await state.get(arguments[3])

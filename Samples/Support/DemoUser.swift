@@ -4,10 +4,11 @@ internal import ScriptedBrowser
 
 /// The user at the browser: a script if there is no display.
 package enum DemoUser {
-    /// Whether there is no display for a browser. An empty variable counts as unset.
-    package static var hasNoDisplay: Bool {
+    /// Whether no browser can start: there is no display, and the user has named no browser that may need none. An empty
+    /// variable counts as unset.
+    private static var hasNoBrowser: Bool {
         let variables = ProcessInfo.processInfo.environment
-        return ["DISPLAY", "WAYLAND_DISPLAY"].allSatisfy { (variables[$0] ?? "").isEmpty }
+        return ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].allSatisfy { (variables[$0] ?? "").isEmpty }
     }
 
     /// Runs the body with the browser in which the user signs in at 7Pass: the desktop's, none, or a script at a double.
@@ -20,10 +21,10 @@ package enum DemoUser {
         _ location: Server.Location, isReal: Bool, headless: Bool, choosing provider: String,
         _ body: @escaping @Sendable (Browser?, _ responses: AsyncStream<String>?) async throws -> Void
     ) async throws {
-        guard isReal || !headless && !hasNoDisplay else {
+        guard isReal || !headless && !hasNoBrowser else {
             tell(
                 provider.isEmpty
-                    ? "There is no display (or --headless). A scripted browser signs in."
+                    ? "There is no display and no BROWSER (or --headless). A scripted browser signs in."
                     : "A scripted browser signs in, and simulates \(provider.capitalized).")
             return try await scripted(at: location, choosing: provider, body)
         }

@@ -162,6 +162,9 @@ final class Connection: Sendable {
         }
     }
 
+    /// The number of the session, as the server or a pool has given it when the connection was made.
+    var sessionNumber: Int64 { get throws { try withHandle { pq, handle in Int64(pq.PQbackendPID(handle)) } } }
+
     private func socket() throws -> Int32 { try withHandle { pq, handle in pq.PQsocket(handle) } }
 
     private func error(of result: OpaquePointer, _ pq: shims_pq, _ handle: OpaquePointer) -> DatabaseError {

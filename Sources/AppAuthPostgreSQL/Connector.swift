@@ -16,6 +16,8 @@ final class Connector: Sendable {
         let poll: DescriptorPoll
     }
     private let parts = LockedValue<Parts?>(nil)
+    /// Whether a connection is known to keep its session.
+    private let keepsSessions = LockedValue(false)
 
     init(_ string: ConnectionString, library: String, location: String) {
         (self.string, libraryName, self.location) = (string, library, location)
@@ -31,13 +33,8 @@ final class Connector: Sendable {
     func connect(
         for name: TableName, _ settings: [(name: String, value: String)], until deadline: ContinuousClock.Instant
     ) async throws -> (Connection, FoundTable) {
-        let expiry = AuthError.database(
-            location, nil, "cannot be reached: there was no connection in time", isTemporary: true)
-        let connection = try await reply(within: (deadline - .now, expiry)) { reply in
-            try SystemThread(named: "appauth-pq-open", for: .store, of: location) {
-                reply.give(Result { try self.open() })
-            }.detach()
-        }
+        let connection = try await opened(until: deadline)
+        try await checkSession(of: connection, until: deadline)
         // The name may be found with the role's own search_path, and nothing else is: there, other roles may be able to
         // create operators and functions that fit better than those of pg_catalog. pg_temp comes first if it is not named.
         let found = try await FoundTable(in: name.schema, name.table, on: connection, until: deadline)
@@ -48,6 +45,49 @@ final class Connector: Sendable {
         _ = try await connection.query(
             "SELECT " + calls.joined(separator: ", "), all.flatMap { [.text($0.0), .text($0.1)] }, until: deadline)
         return (connection, found)
+    }
+
+    private func opened(until deadline: ContinuousClock.Instant) async throws -> Connection {
+        let expiry = AuthError.database(
+            location, nil, "cannot be reached: there was no connection in time", isTemporary: true)
+        return try await reply(within: (deadline - .now, expiry)) { reply in
+            try SystemThread(named: "appauth-pq-open", for: .store, of: location) {
+                reply.give(Result { try self.open() })
+            }.detach()
+        }
+    }
+
+    /// Throws if a pool gives the sessions of the server to each transaction anew (pgbouncer, `pool_mode = transaction`): a lock
+    /// and settings would then belong to whichever connection comes next.
+    ///
+    /// A pool makes up the numbers that its connections get. If two of them have the same session of the server, or one has
+    /// two, the pool shares them. The second one is in a transaction meanwhile, so the first one's session is not free.
+    private func checkSession(of connection: Connection, until deadline: ContinuousClock.Instant) async throws {
+        guard !keepsSessions.withLock({ $0 }) else { return }
+        let session = "SELECT pg_catalog.pg_backend_pid()::pg_catalog.int8"
+        let first = try await connection.query(session, until: deadline)
+        if try first.first?.first??.integer != connection.sessionNumber {
+            let other = try await opened(until: deadline)
+            defer { other.close() }
+            var isShared = true
+            do {
+                _ = try await other.query("BEGIN", until: deadline)
+                isShared = try await other.query(session, until: deadline) == first
+                if !isShared { isShared = try await connection.query(session, until: deadline) != first }
+            } catch let error as DatabaseError where error.message.contains("statement pooling") {
+                // `pool_mode = statement` allows no transaction.
+            }
+            guard !isShared else { throw sharedSessions }
+        }
+        keepsSessions.withLock { $0 = true }
+    }
+
+    private var sharedSessions: AuthError {
+        AuthError(
+            .invalidConfiguration, .store,
+            "\(location) is reached through a pool that shares the server's sessions between connections (pgbouncer with "
+                + "pool_mode = transaction or statement), which would lose the refresh lock. Connect to the server itself, or "
+                + "to a pool with pool_mode = session", outcome: .notSent)
     }
 
     private func open() throws -> Connection {
@@ -76,8 +116,11 @@ final class Connector: Sendable {
         guard Int(pq.PQstatus(handle)) == SHIMS_PQ_CONNECTION_OK else {
             defer { pq.PQfinish(handle) }
             let message = pq.message(of: handle).redacted(parts.secrets)
-            // Without a password, further attempts are useless.
+            // Without a password, or with a wrong one, further attempts are useless.
             guard pq.PQconnectionNeedsPassword(handle) == 0 else {
+                throw DatabaseError(state: "28P01", message: message)
+            }
+            if pq.PQconnectionUsedPassword(handle) != 0, Self.isDenied(names, values, pq) {
                 throw DatabaseError(state: "28P01", message: message)
             }
             throw DatabaseError.lost(message)
@@ -89,6 +132,29 @@ final class Connector: Sendable {
             )
         }
         return Connection(owning: handle, parts.library, parts.poll, secrets: parts.secrets)
+    }
+
+    /// Connects once more, and returns whether the server then denies access (SQLSTATE class 28). libpq has the SQLSTATE of a
+    /// connection that fails only in a verbose message, whose words depend on the server's language.
+    private static func isDenied(
+        _ names: [UnsafeMutablePointer<CChar>?], _ values: [UnsafeMutablePointer<CChar>?], _ pq: shims_pq
+    ) -> Bool {
+        let handle = pq.PQconnectStartParams(
+            names.map { $0.map { UnsafePointer($0) } }, values.map { $0.map { UnsafePointer($0) } }, 1)
+        guard let handle else { return false }
+        defer { pq.PQfinish(handle) }
+        _ = pq.PQsetErrorVerbosity(handle, Int32(SHIMS_PQ_ERRORS_VERBOSE))
+        var step = SHIMS_PQ_POLLING_WRITING
+        while step == SHIMS_PQ_POLLING_READING || step == SHIMS_PQ_POLLING_WRITING {
+            let events = step == SHIMS_PQ_POLLING_READING ? POLLIN : POLLOUT
+            var polled = pollfd(fd: pq.PQsocket(handle), events: Int16(events), revents: 0)
+            guard poll(&polled, 1, 5000) > 0 else { return false }
+            step = Int(pq.PQconnectPoll(handle))
+        }
+        // pgbouncer has the class of a violated protocol, and English words.
+        let message = pq.message(of: handle)
+        return [" 28P01: ", " 28000: ", "08P01: password authentication failed", "08P01: SASL authentication failed"]
+            .contains(where: message.contains)
     }
 
     private func loaded() throws -> Parts {

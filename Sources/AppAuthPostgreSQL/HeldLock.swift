@@ -14,8 +14,6 @@ final class HeldLock: Sendable {
         /// The connection that has the lock; nil if it was lost.
         var connection: Connection?
         var number: Int64 = 0
-        /// Whether the connection that had the lock has ended, or the server has given the lock to another holder.
-        var wasLost = false
         /// The time of the latest message to the server that it has responded to.
         var confirmed: ContinuousClock.Instant
         var keeper: Task<Void, Never>?
@@ -39,9 +37,6 @@ final class HeldLock: Sendable {
         return state.withLock { $0.connection != nil && now < $0.confirmed + database.options.lockTimeout }
     }
 
-    /// Whether another holder may have had the lock meanwhile, even if it was acquired again.
-    var wasLost: Bool { state.withLock { $0.wasLost } }
-
     /// Returns the number of the grant. If the lock was lost, acquires it again.
     func number(until deadline: ContinuousClock.Instant) async throws -> Int64 {
         if !isHeld {
@@ -54,7 +49,7 @@ final class HeldLock: Sendable {
     /// Notes that the lock has another holder, or that its connection has ended.
     func lose() {
         let (connection, keeper) = state.withLock { state in
-            defer { (state.connection, state.keeper, state.wasLost) = (nil, nil, true) }
+            defer { (state.connection, state.keeper) = (nil, nil) }
             return (state.connection, state.keeper)
         }
         keeper?.cancel()

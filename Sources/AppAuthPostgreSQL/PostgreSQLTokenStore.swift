@@ -64,7 +64,7 @@ public struct PostgreSQLTokenStore: TokenStore {
     public func refreshLock() async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: location).turn()
         let held = HeldLock(database, key: key, location: location)
-        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }, wasLost: { held.wasLost }) {
+        let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {
             held.release()
             turn.end()
         }

@@ -7,6 +7,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -156,8 +157,11 @@ int shims_server_user(const char *server, int server_port, const char *own, int 
     return result == 0 && *user != UINT32_MAX ? 0 : -1;
 }
 
-// Whether an address of a dumped socket is this one, also as the kernel maps IPv4 to IPv6.
+// Whether the address and port of a dumped socket are these, also as the kernel maps IPv4 to IPv6. The kernel does not select
+// all kinds of sockets by their port.
 static int is_at(const struct inet_diag_msg *socket, const union address *address) {
+    // Both structures have the port at the same place.
+    if (socket->id.idiag_sport != address->v4.sin_port) return 0;
     if (address->any.sa_family == AF_INET6)
         return socket->idiag_family == AF_INET6
             && memcmp(socket->id.idiag_src, &address->v6.sin6_addr, sizeof address->v6.sin6_addr) == 0;
@@ -180,9 +184,10 @@ int shims_connected_users(const char *server, int port, uint32_t *users, int cap
         } request = {
             .head = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                      .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-            // All states but LISTEN, in which a socket has no connection.
+            // A socket that listens, or that is only bound (state 13, TCP_BOUND_INACTIVE), has no connection.
             .body = {.sdiag_family = turn == 0 ? AF_INET : AF_INET6, .sdiag_protocol = IPPROTO_TCP,
-                     .idiag_states = ~(1u << 10), .id.idiag_sport = htons((uint16_t)port)},
+                     .idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE | 1u << 13),
+                     .id.idiag_sport = htons((uint16_t)port)},
         };
         if (send(diagnosis, &request, sizeof request, 0) != sizeof request) count = -1;
         for (int is_done = 0; !is_done && count >= 0;) {

@@ -55,7 +55,7 @@ static int start(char *const arguments[], char *const environment[], int input, 
 }
 
 int shims_spawn_detached(char *const arguments[], char *const environment[], pid_t *pid) {
-    return start(arguments, environment == NULL ? environ : environment, -1, -1, pid);
+    return start(arguments, environment, -1, -1, pid);
 }
 
 int shims_spawn_child(char *const arguments[], int *input, int *output, pid_t *pid) {

@@ -11,34 +11,59 @@ extension StringProtocol {
     package var foundSentence: String { "\"\(within(quote: "\"", instead: "'", length: 300))\"" }
 
     private func within(quote: Unicode.Scalar, instead: Unicode.Scalar, length: Int) -> String {
-        let shown = unicodeScalars.prefix(length).map { scalar in
-            switch (scalar, scalar.properties.generalCategory) {
-            case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation): instead
-            case _ where Self.quotes.contains(scalar): instead
-            case ("\\", _): "/" as Unicode.Scalar
-            case ("$", _), ("`", _), ("!", _): quote == "\"" ? " " : scalar
-            default: scalar
-            }
+        var shown = String.UnicodeScalarView()
+        for scalar in unicodeScalars.prefix(length) {
+            let next: Unicode.Scalar =
+                switch (scalar, scalar.properties.generalCategory) {
+                case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation): instead
+                case ("\\", _): "/"
+                case ("$", _) where quote == "\"", ("`", _) where quote == "\"", ("!", _) where quote == "\"": " "
+                case _ where Self.quotes.contains(scalar): instead
+                default: scalar
+                }
+            // Two of them look like a double quote.
+            if next != instead || shown.last != instead { shown.append(next) }
         }
-        return String(String.UnicodeScalarView(shown)).withSingleBlanks
+        return String(shown).withSingleBlanks
     }
 
     /// Characters that look like quotes, and are no punctuation that begins or ends something.
-    private static var quotes: Set<Unicode.Scalar> { Set("„‚＂＇❛❜❝❞❟❠ʹʺʻʼˈˮ˝׳״′″‵‶〝〞〟ꞌꞋ🙶🙷🙸".unicodeScalars) }
+    private static var quotes: Set<Unicode.Scalar> {
+        Set(
+            "`´„‚＂＇❛❜❝❞❟❠ʹʺʻʼˈˊˮ˝˵˶΄՚׳״ײߴᛌᑊ᳓᾿΅῭′″‴⁗‵‶〃〝〞〟゛ﾞꞌꞋ\u{1FFD}\u{374}\u{1FEF}\u{FF40}\u{1FBD}\u{1FFE}\u{7F5}\u{2BD}\u{2CB}\u{16F51}\u{2E42}\u{A8}\u{2037}\u{1425}🙶🙷🙸"
+                .unicodeScalars)
+    }
 
     /// The text with a single space in place of each run of characters that are, or become, blank. In a terminal, a long
     /// run would end the line, so that what follows seems to be a line of the program.
     package var withSingleBlanks: String {
         var (shown, isBlank) = (String.UnicodeScalarView(), false)
         for scalar in unicodeScalars {
-            let properties = scalar.properties
+            let (properties, category) = (scalar.properties, scalar.properties.generalCategory)
+            // A blank with a mark looks like a quote, and one with something invisible is a blank.
+            let isOnBlank =
+                isBlank
+                && (properties.isDefaultIgnorableCodePoint || [.nonspacingMark, .enclosingMark].contains(category))
             let isNext =
-                properties.isWhitespace || [.control, .format, .surrogate].contains(properties.generalCategory)
-                || "\u{2800}\u{3164}\u{115F}\u{1160}\u{FFA0}".unicodeScalars.contains(scalar)
+                isOnBlank || properties.isWhitespace || [.control, .format, .surrogate].contains(category)
+                || "\u{2800}\u{3164}\u{115F}\u{1160}\u{FFA0}\u{16FE4}\u{1D159}\u{13441}\u{13442}".unicodeScalars
+                    .contains(scalar)
             if !isNext { shown.append(scalar) } else if !isBlank { shown.append(" ") }
             isBlank = isNext
         }
         return String(shown)
+    }
+}
+
+extension String {
+    /// A name that another party has chosen, for a sentence: in quotes, unless it is plain. It cannot continue the sentence
+    /// with one of its own, for example with a command to paste.
+    package var shownName: String {
+        let isPlain = unicodeScalars.allSatisfy { scalar in
+            scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+                || " ._@+-’".unicodeScalars.contains(scalar)
+        }
+        return isPlain && !contains(". ") ? withSingleBlanks : foundText
     }
 }
 

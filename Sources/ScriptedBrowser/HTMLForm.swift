@@ -63,16 +63,26 @@ private struct HTMLTag {
             let value = rest.prefix { character in quote.map { $0 != character } ?? !character.isWhitespace }
             rest = rest[value.endIndex...]
             if quote != nil { rest = rest.dropFirst() }
-            attributes[attribute.lowercased()] = Self.unescape(value)
+            attributes[attribute.lowercased()] = HTMLText.unescape(value)
         }
     }
+}
 
-    private static func unescape(_ value: Substring) -> String {
+/// The text in HTML.
+enum HTMLText {
+    /// Returns what a page shows, as far as plain pages go: without tags, comments, styles and scripts.
+    static func text(of page: String) -> String {
+        let hidden = /<!--.*?-->|<(style|script|title)\b.*?<\/\1>|<[^>]*>/.dotMatchesNewlines().ignoresCase()
+        let shown = unescape(page.replacing(hidden, with: " "))
+        return shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
+    static func unescape(_ text: some StringProtocol) -> String {
         // The ampersand last, so that nothing is unescaped twice.
         let entities = [
             ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&#34;", "\""),
-            ("&amp;", "&"),
+            ("&nbsp;", " "), ("&amp;", "&"),
         ]
-        return entities.reduce(String(value)) { text, entity in text.replacing(entity.0, with: entity.1) }
+        return entities.reduce(String(text)) { text, entity in text.replacing(entity.0, with: entity.1) }
     }
 }

@@ -1,5 +1,6 @@
 public import AppAuthProtocol
 internal import HTTPTypes
+internal import JOSE
 
 /// A browser for systems without a display. It follows redirects, keeps cookies, and fills in and submits forms.
 ///
@@ -33,7 +34,10 @@ public actor ScriptedBrowser {
 
     /// Opens a URL and continues from there until a page without a form.
     ///
-    /// - Returns: The text of the last page; empty if a redirect left HTTP.
+    /// - Returns: The HTML of the last page; empty if a redirect left HTTP.
+    /// - Throws: ``AuthError`` if a page does not accept an entry, and if the last page has an error status, for example
+    ///   because the provider does not know the client: with the text of the page, and the status in
+    ///   ``AuthError/httpStatus``.
     @discardableResult
     public func visit(_ url: String) async throws -> String { try await travel(url) { _ in false } }
 
@@ -63,10 +67,24 @@ public actor ScriptedBrowser {
                 continue
             }
             let page = String(decoding: response.body, as: UTF8.self)
-            guard let form = HTMLForm(in: page) else { return page }
+            guard let form = HTMLForm(in: page) else {
+                guard status < 400 else { throw Self.failure(status, page, at: next.url) }
+                return page
+            }
             (next, last) = try submit(form, on: next.url, after: last)
         }
         throw AuthError(.browser, .browser, "the scripted browser was redirected too often")
+    }
+
+    /// The error of a page, without the query of its URL, which may have a `state`.
+    private static func failure(_ status: Int, _ page: String, at url: SecureURL) -> AuthError {
+        let text = HTMLText.text(of: page)
+        var error = AuthError(
+            .browser, .browser,
+            "the page at \(url.origin)\(url.path) has the status \(status)"
+                + (text.isEmpty ? "" : ": \(text.foundSentence)"))
+        error.httpStatus = status
+        return error
     }
 
     private struct Step {

@@ -11,6 +11,7 @@ enum Main {
         let input = StandardInput()
         prepareStreams()
         let arguments = Array(CommandLine.arguments.dropFirst())
+        requireText()
         if StoredToken.print(arguments) { exit(0) }
         // A command has few threads, each for a moment. A heap for each would cost more than it saves.
         process_share_heap()
@@ -33,6 +34,19 @@ enum Main {
             exit(status)
         }
         interrupts.wait()
+    }
+
+    /// Ends the command if an argument is not UTF-8. Text with replacements would be another file or client.
+    private static func requireText() {
+        for number in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[number], String(validatingCString: argument) == nil else {
+                continue
+            }
+            let console = Console(json: CommandLine.arguments.contains("--json"))
+            console.fail(
+                code: "usage", "argument \(number) is not UTF-8: expected text, and paths whose names are UTF-8")
+            exit(2)
+        }
     }
 
     /// Makes sure that no output ends the process in the middle of a refresh, or goes to a file of the session.

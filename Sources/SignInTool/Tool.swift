@@ -26,7 +26,7 @@ struct Tool: ParsableCommand {
         version: "0.1.0", subcommands: [DeliveredRedirect.self],
         groupedSubcommands: [
             CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
-            CommandGroup(name: "Session", subcommands: [Status.self, Accounts.self, Use.self]),
+            CommandGroup(name: "Session", subcommands: [Status.self, Use.self]),
             CommandGroup(
                 name: "Token", subcommands: [Token.self, Helper.self, Request.self, UserInfo.self, Exchange.self]),
             CommandGroup(name: "Service", subcommands: [ClientCredentials.self]),
@@ -38,38 +38,47 @@ struct Tool: ParsableCommand {
     ///
     /// - Returns: The exit status: 0 for success, 1 for failure, 2 for wrong usage, 130 if interrupted.
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
-        let (line, command): (SignInLine, any ParsableCommand)
+        // The parser takes a word such as `--scope=`, which the command's own lines have, for an option without a value.
+        let arguments = arguments.flatMap { word in
+            word.hasPrefix("--") && word.hasSuffix("=") ? [String(word.dropLast()), ""] : [word]
+        }
         do {
-            line = try SignInLine(arguments).completed { named([$0]).map { options(of: $0.command) } ?? [] }
-            command = if let command = alone(line.words) { command } else { try parseAsRoot(line.words) }
+            let line = try SignInLine(arguments).completed { named([$0]).map { options(of: $0.command) } ?? [] }
+            let isOverview = arguments.isEmpty && input.isTerminal && Console.isTerminal(.output)
+            var command = try isOverview ? Overview.parse([]) : parsed(line.words)
+            if let command = command as? any Command { return await run(command, arguments, line, interrupts, input) }
+            if command is Tool || command is Helper {
+                let line = command is Tool ? "sign-in" : "sign-in helper"
+                throw WrongUsage("a command is missing; see '\(line) --help'")
+            }
+            try command.run()
+            return 0
         } catch let error as WrongUsage {
-            return refuse(ValidationError(error.message), arguments)
+            return refuse(error.message, arguments)
         } catch let error as AuthError {
             Console(json: arguments.contains("--json")).fail(code: error.code.rawValue, error.message)
             return 1
         } catch {
-            return refuse(error, arguments)
-        }
-        if let command = command as? any Command { return await run(command, arguments, line, interrupts, input) }
-        if command is Tool || command is Helper {
-            let line = command is Tool ? "sign-in" : "sign-in helper"
-            return refuse(ValidationError("a command is missing; see '\(line) --help'"), arguments)
-        }
-        do {
-            var help = command
-            try help.run()
-            return 0
-        } catch {
-            return refuse(error, arguments)
+            return end(fullMessage(for: error), arguments)
         }
     }
 
-    /// Parses one command without creating the parsers of all others, which takes longer. Help and errors are left to the
-    /// root parser.
-    private static func alone(_ arguments: [String]) -> (any ParsableCommand)? {
-        if arguments.first == "token", let choice = StoredToken.Choice(arguments.dropFirst()) { return choice.command }
-        guard let (named, rest) = named(arguments) else { return nil }
-        return try? named.parse(Array(rest))
+    /// Parses one command without creating the parsers of all others, which takes longer. Help, which names the whole path,
+    /// and the version are left to the root parser.
+    private static func parsed(_ words: [String]) throws -> any ParsableCommand {
+        if words.first == "token", let choice = StoredToken.Choice(words.dropFirst()) { return choice.command }
+        guard let (named, rest) = named(words) else { return try parseAsRoot(words) }
+        do { return try named.parse(Array(rest)) } catch {
+            let message = usageError(in: named.fullMessage(for: error))
+            guard let message, !rest.contains("--version") else { return try parseAsRoot(words) }
+            throw WrongUsage(message)
+        }
+    }
+
+    /// Returns the error in a text of the parser; nil if it is help.
+    private static func usageError(in text: String) -> String? {
+        let (line, prefix) = (text.prefix { $0 != "\n" }, "Error: ")
+        return line.hasPrefix(prefix) ? String(line.dropFirst(prefix.count)) : nil
     }
 
     /// Returns the command that the first words name, and the words after them.
@@ -85,7 +94,7 @@ struct Tool: ParsableCommand {
 
     /// Returns the options of a command, and other words of its help.
     private static func options(of command: any ParsableCommand.Type) -> Set<String> {
-        Set(helpMessage(for: command, includeHidden: true).split { !$0.isLetter && $0 != "-" }.map(String.init))
+        helpMessage(for: command, includeHidden: true).wordsOfHelp
     }
 
     private static func run(
@@ -112,23 +121,34 @@ struct Tool: ParsableCommand {
         }
     }
 
-    /// Prints the help if it was requested, or a usage error in one line.
-    private static func refuse(_ error: any Error, _ arguments: [String]) -> Int32 {
-        // In bash, the path after `file:` is a word of its own, for which the parser's script has no completion.
-        let text = fullMessage(for: error)
-            .replacing("complete -o filenames -F", with: "complete -o filenames -o default -F")
+    /// Prints the parser's text: help, or a usage error.
+    private static func end(_ text: String, _ arguments: [String]) -> Int32 {
+        if let message = usageError(in: text) { return refuse(message, arguments) }
+        // In bash, the path after `file:` is a word of its own, for which the parser's script has no completion. In its POSIX
+        // mode, a function has no hyphen in its name.
+        let text =
+            text.contains("complete -o filenames -F")
+            ? text.replacing("complete -o filenames -F", with: "complete -o filenames -o default -F")
+                .replacing(/_sign-in[a-z_-]*/) { $0.output.replacing("-", with: "_") } : text
         let console = Console(json: arguments.contains("--json"))
-        guard exitCode(for: error) != .success else {
-            do { try console.print(Array((text + "\n").utf8)) } catch {
-                console.fail(code: "output", (error as? AuthError)?.message ?? "\(error)")
-                return 1
-            }
-            return 0
+        do { try console.print(Array((text + "\n").utf8)) } catch {
+            console.fail(code: "output", (error as? AuthError)?.message ?? "\(error)")
+            return 1
         }
-        let line = text.split(separator: "\n").first.map(String.init) ?? "wrong usage"
-        let message = line.hasPrefix("Error: ") ? String(line.dropFirst("Error: ".count)) : line
-        console.fail(code: "usage", unknown(arguments, message) ?? message)
+        return 0
+    }
+
+    /// Prints a usage error in one line.
+    private static func refuse(_ message: String, _ arguments: [String]) -> Int32 {
+        Console(json: arguments.contains("--json")).fail(
+            code: "usage", unknown(arguments, message) ?? missing(message) ?? message)
         return 2
+    }
+
+    /// Returns the parser's message about a missing argument in the words of the commands' own messages.
+    private static func missing(_ message: String) -> String? {
+        let beginning = "Missing expected argument '"
+        return message.hasPrefix(beginning) ? "expected \(message.dropFirst(beginning.count).dropLast())" : nil
     }
 
     /// Returns a message for an unknown command or option, where the parser reports only what is then missing or

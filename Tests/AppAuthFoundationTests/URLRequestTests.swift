@@ -159,7 +159,7 @@ struct URLRequestTests {
             var environment = Environment.live
             environment.dialect.refusesToken = { $0.status == .badRequest }
             let session = AuthenticatedURLSession(
-                AuthState(record: await state.record, store: MemoryTokenStore(), environment: environment))
+                try await AuthState(record: await state.record, store: MemoryTokenStore(), environment: environment))
             provider.fault(.status(.badRequest), at: .api)
             try await expect(200, session, request)
             #expect(provider.count(.api) == 2 && provider.count(.token) == 2)

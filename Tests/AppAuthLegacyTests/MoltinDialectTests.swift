@@ -172,7 +172,7 @@ struct MoltinDialectTests {
             #expect(stage.body(3, at: .token).hasPrefix("grant_type=refresh_token&refresh_token="))
             #expect(stage.body(3, at: .token).hasSuffix("&client_id=moltin-demo&client_secret=moltin-demo-secret"))
             // The refresh token from before is used up.
-            let stale = AuthState(record: before, store: MemoryTokenStore(), environment: stage.environment)
+            let stale = try await AuthState(record: before, store: MemoryTokenStore(), environment: stage.environment)
             let error = await authError { try await stale.freshAccessToken(forceRefresh: true) }
             #expect(error?.code == .signInRequired && error?.server?.error == "invalid_grant")
             #expect(await stale.record.end != nil)

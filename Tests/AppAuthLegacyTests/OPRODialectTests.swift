@@ -78,7 +78,7 @@ struct OPRODialectTests {
             #expect(try await state.freshAccessToken(forceRefresh: true).value != first.value)
             #expect(stage.body(1, at: .token).hasPrefix("refresh_token="))
             #expect(stage.body(1, at: .token).hasSuffix(Self.credentials))
-            let stale = AuthState(record: before, store: MemoryTokenStore(), environment: stage.environment)
+            let stale = try await AuthState(record: before, store: MemoryTokenStore(), environment: stage.environment)
             let error = await authError { try await stale.freshAccessToken(forceRefresh: true) }
             #expect(error?.code == .signInRequired && error?.server?.error == "invalid_grant")
         }

@@ -21,7 +21,7 @@ struct UserInfoByFormTests {
                 client: Client(id: "demo", provider: metadata, dpop: dpop), scope: [.openID], accessToken: token,
                 refreshToken: nil)
             try await test(
-                provider, AuthState(record: record, store: MemoryTokenStore(), environment: environment))
+                provider, try await AuthState(record: record, store: MemoryTokenStore(), environment: environment))
         }
     }
 

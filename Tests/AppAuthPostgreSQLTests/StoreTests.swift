@@ -127,6 +127,23 @@ struct StoreTests {
 
     // MARK: - Secrets and errors
 
+    @Test func `a wrong password is refused at once, and is no failure of the network`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let store = try PostgreSQLDatabase(server.connection(password: "wr0ng")).store(for: "one")
+            let begin = ContinuousClock.now
+            for error in await [
+                authError { _ = try await store.load() }, authError { try await store.prepare() },
+                authError { try await store.refreshLock().release() },
+            ] {
+                #expect(error?.storeProblem == .denied && error?.isTemporary == false, "\(String(describing: error))")
+                #expect(error?.message.contains("cannot be reached") == false, "\(String(describing: error))")
+            }
+            // Each call would try for 10 s.
+            #expect(ContinuousClock.now - begin < .seconds(10))
+        }
+    }
+
     @Test func `no error contains a password`() async throws {
         try await Server.run { server in
             let wrong = "wr0ng-p4ss"
@@ -201,7 +218,10 @@ struct StoreTests {
             try await server.database().createTable()
             let root = isRoot ? server.certificate : "/etc/ssl/certs/ca-certificates.crt"
             let text = server.connection() + "?sslmode=verify-full&sslrootcert=\(root)"
-            let store = try PostgreSQLDatabase(text, options: isRoot ? .init() : .quick).store(for: "one")
+            var options = PostgreSQLDatabase.Options()
+            // It tries until then. An attempt, which reads hundreds of roots, can take a second on a busy machine.
+            if !isRoot { options.callTimeout = .seconds(5) }
+            let store = try PostgreSQLDatabase(text, options: options).store(for: "one")
             guard isRoot else {
                 let error = try #require(await authError { try await store.load() })
                 return #expect(error.isTemporary && error.message.contains("certificate"), "\(error)")

@@ -97,8 +97,12 @@ struct AuthStateRecordTests {
         let stored = String(decoding: try record.encoded(), as: UTF8.self)
         for wrong in ["http://op.example/token", "https://op.example/token#"] {
             let text = stored.replacing("https://op.example/token", with: wrong)
-            #expect(refusal { try AuthStateRecord(decoding: Array(text.utf8), from: "test") }?.code == .store)
+            let read = try AuthStateRecord(decoding: Array(text.utf8), from: "test")
+            #expect(refusal { try read.client.require(.token) }?.code == .invalidMetadata)
         }
+        let text = stored.replacing(#""issuer":"https://op.example""#, with: #""issuer":"http://op.example""#)
+        #expect(text != stored)
+        #expect(refusal { try AuthStateRecord(decoding: Array(text.utf8), from: "test") }?.code == .store)
     }
 
     @Test func `printing it shows no secret`() {

@@ -86,7 +86,7 @@ struct DialectTests {
                 return response
             }
             let record = try await world.signIn().record
-            let state = AuthState(record: record, store: MemoryTokenStore(), environment: environment)
+            let state = try await AuthState(record: record, store: MemoryTokenStore(), environment: environment)
             world.provider.fault(.status(.unauthorized, json: ["error": "That token is gone"]), at: .token)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .signInRequired)
         }
@@ -98,7 +98,7 @@ struct DialectTests {
             environment.dialect.authorize = { token, fields in
                 fields[.authorization] = #"Token token="\#(token.value.reveal())""#
             }
-            let state = AuthState(
+            let state = try await AuthState(
                 record: try await world.signIn().record, store: MemoryTokenStore(), environment: environment)
             _ = try await state.send(api(world))
             let sent = try #require(world.provider.log(.api).first).headers[.authorization]
@@ -112,7 +112,7 @@ struct DialectTests {
             environment.dialect.refusesToken = { response in
                 response.status == .badRequest && (try? JSON(parsing: response.body))?["status"] == .bool(false)
             }
-            let state = AuthState(
+            let state = try await AuthState(
                 record: try await world.signIn().record, store: MemoryTokenStore(), environment: environment)
             world.provider.fault(.status(.badRequest, json: ["status": false]), at: .api)
             #expect(try await state.send(api(world)).status == .ok)

@@ -92,7 +92,7 @@ struct EncryptedUserInfoTests {
                 environment.decryptionKey = { _ in key }
                 let record = try await world.signIn().record
                 environment.requiredEncryption = required
-                let state = AuthState(record: record, store: TestStore(), environment: environment)
+                let state = try await AuthState(record: record, store: TestStore(), environment: environment)
                 let error = await authError { try await state.userInfo() }
                 #expect((error == nil) == isTaken)
                 #expect(error == nil || error?.message.contains("found one in plain text") == true)

@@ -154,7 +154,7 @@ struct ExchangeTests {
             world.clock.advance(by: 3600)
             let record = try #require(await store.record)
             let stored = try AuthStateRecord(decoding: record.encoded(), from: "test")
-            let restored = AuthState(record: stored, store: store, environment: world.environment)
+            let restored = try await AuthState(record: stored, store: store, environment: world.environment)
             _ = try await restored.freshAccessToken()
             #expect(world.provider.count(.token) == 2)
             #expect(world.provider.count(.keys) == 1)

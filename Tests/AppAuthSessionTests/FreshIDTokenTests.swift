@@ -117,7 +117,7 @@ struct FreshIDTokenTests {
                 Timestamp(wall: clock.timestamp.wall, sinceBoot: clock.timestamp.sinceBoot, boot: "another")
             }
             let store = BusyStore(Array(records.dropFirst()))
-            let state = AuthState(record: records[0], store: store, environment: environment)
+            let state = AuthState(stored: records[0], store: store, environment: environment)
             do {
                 let token = try await state.freshIDToken(minimumValidity: .seconds(700))
                 #expect(isReturned && token == records[2].idToken)

@@ -58,7 +58,10 @@ struct LoopbackEndpointTests {
             }
             world.provider.fault(fault, at: .openIDConfiguration, times: 2)
             let error = await authError {
-                try await elsewhere.discovery.metadata(for: Issuer(OtherHostTransport.issuer))
+                let provider = try await elsewhere.discovery.metadata(for: Issuer(OtherHostTransport.issuer))
+                let client = Client(id: "a", authentication: isAlias ? .tlsClientAuth : .none, provider: provider)
+                #expect(client[.init(rawValue: name)]?.string != url)
+                return try client.require(.init(rawValue: name))
             }
             #expect(error?.code == .invalidMetadata && error?.stage == .discovery)
             #expect(error?.message.contains("'\(isAlias ? "mtls_endpoint_aliases." : "")\(name)'") == true)
@@ -90,7 +93,7 @@ struct LoopbackEndpointTests {
         try await run { elsewhere, world, _ in
             world.provider.fault(.editDocument { $0["token_endpoint"] = .string(url) }, at: .openIDConfiguration)
             let error = await authError {
-                try await elsewhere.discovery.metadata(for: Issuer(OtherHostTransport.issuer))
+                try await elsewhere.discovery.metadata(for: Issuer(OtherHostTransport.issuer)).require(.token)
             }
             #expect((error == nil) == isTaken, "\(String(describing: error))")
         }
@@ -142,7 +145,7 @@ struct LoopbackEndpointTests {
             if isDiscovered { client["isDiscovered"] = true }
             document["client"] = .object(client)
             let bytes = Array(JSON.object(document).serialized().utf8)
-            return AuthState(
+            return try await AuthState(
                 record: try AuthStateRecord(decoding: bytes, from: "a test"), store: MemoryTokenStore(),
                 environment: world.environment)
         }
@@ -180,7 +183,7 @@ struct LoopbackEndpointTests {
                 client: registration.client(at: provider), accessToken: nil, refreshToken: nil)
             let stored = String(decoding: try record.encoded(), as: UTF8.self)
                 .replacing(try #require(registration.configurationEndpoint?.string), with: url)
-            let state = AuthState(
+            let state = try await AuthState(
                 record: try AuthStateRecord(decoding: Array(stored.utf8), from: "a test"), store: MemoryTokenStore(),
                 environment: elsewhere.environment)
             let refused = await authError { try await state.registration() }

@@ -104,39 +104,11 @@ struct MissingPlaceTests {
             #expect(location.contents == nil)
             try await World.run { world in
                 let record = try await world.signIn().record
-                let state = AuthState(record: record, store: location.store, environment: world.environment)
+                let state = try await AuthState(record: record, store: location.store, environment: world.environment)
                 world.clock.advance(by: 3600)
                 _ = try await state.freshAccessToken()
                 #expect(try await location.store.load()?.id == record.id)
             }
-        }
-    }
-
-    /// The session is on its way: both places hold a copy that is not used.
-    @Test(arguments: [true, false])
-    func `a move loses nothing if one of its locations is missing`(isSource: Bool) async throws {
-        try await withPlace { location in
-            let other = FileTokenStore(path: location.root + "/other.json")
-            let (source, target) = isSource ? (location.store, other) : (other, location.store)
-            let provider = try ProviderMetadata(
-                issuer: "https://op.example", endpoints: [.token: "https://op.example/token"])
-            let record = try AuthStateRecord(
-                client: Client(id: "client", provider: provider), accessToken: nil, refreshToken: Secret("refresh"))
-            try await target.update { [source] stored in
-                stored = record
-                stored?.move = .arriving(from: source.location)
-            }
-            try await source.update { [target] stored in
-                stored = record
-                stored?.move = .leaving(to: target.location)
-            }
-            try location.remove(.folder)
-            #expect(await authError { try await source.moveSession(to: target) }?.storeProblem == .unavailable)
-            #expect(location.contents == nil)
-            try location.bringBack()
-            #expect(try await source.moveSession(to: target))
-            #expect(try await target.load() == record)
-            #expect(try await source.load() == nil)
         }
     }
 }

@@ -85,18 +85,6 @@ struct ResumeTests {
         }
     }
 
-    @Test func `a session that is being moved to another store is not restored`() async throws {
-        try await World.run { world in
-            var record = try await world.signIn().record
-            for mark in [AuthStateRecord.Move.leaving(to: "file:/a"), .arriving(from: "keyring:b"), nil] {
-                record.move = mark
-                let store = MemoryTokenStore(record)
-                let error = await authError { _ = try await signIn(world).restoreOrSignIn(store: store) }
-                #expect(error?.storeProblem == (mark == nil ? nil : .moving))
-            }
-        }
-    }
-
     @Test func `the app's own metadata replaces what is stored`() async throws {
         try await World.run { world in
             let record = try await world.signIn().record

@@ -50,7 +50,8 @@ struct SecrecyTests {
             (.token, .status(.badRequest, json: ["error": "invalid_grant"])), (.token, .htmlPage), (.token, .reset()),
             (.token, .editIDToken { $0.claims["nonce"] = "other" }), (.token, .editIDToken { $0.claims["iat"] = 0 }),
             (.keys, .status(.internalServerError)), (.token, .editDocument { $0["token_type"] = "mac" }),
-            (.token, .editDocument { $0["expires_in"] = -1 }), (.token, .editDocument { $0["refresh_token"] = "\n" }),
+            (.token, .editDocument { $0["expires_in"] = "soon" }),
+            (.token, .editDocument { $0["refresh_token"] = "\n" }),
         ]
         for (endpoint, fault) in faults {
             try await World.run { world in

@@ -227,8 +227,7 @@ struct SharedSessionTests {
             let old = await second.record
             let token = try await first.freshAccessToken()
             let stale = AuthState(
-                record: old, store: StaleStore(stale: old, store: store), environment: world.environment,
-                wasStored: true)
+                stored: old, store: StaleStore(stale: old, store: store), environment: world.environment)
             world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
             #expect(try await stale.freshAccessToken() == token)
             #expect(await stale.record.end == nil)
@@ -306,7 +305,7 @@ struct SharedSessionTests {
         try await World.run { world in
             let record = try await world.signIn().record
             let store = TestStore()
-            let state = AuthState(record: record, store: store, environment: world.environment)
+            let state = try await AuthState(record: record, store: store, environment: world.environment)
             world.clock.advance(by: 3590)
             world.provider.fault(.status(.internalServerError), at: .token)
             _ = try await state.freshAccessToken()

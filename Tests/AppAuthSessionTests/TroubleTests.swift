@@ -217,17 +217,22 @@ struct TroubleTests {
         }
     }
 
-    @Test func `a server whose tokens are dead at once is not asked at each call`() async throws {
+    @Test func `a server whose tokens are for one use is asked once for each`() async throws {
         try await World.run { world in
             let state = try await world.signIn()
             world.clock.advance(by: 3600)
             world.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token, times: nil)
-            for _ in 0..<5 { #expect(await authError { try await state.freshAccessToken() } != nil) }
-            #expect(world.provider.count(.token) == 3)
-            // Each of them has rotated the refresh token, and the latest is valid.
-            world.provider.clearFaults()
-            world.clock.advance(by: 2)
-            _ = try await state.freshAccessToken()
+            for _ in 0..<5 { _ = try await state.freshAccessToken() }
+            #expect(world.provider.count(.token) == 6)
+            // Callers at the same time share one.
+            let hold = world.provider.hold(.token)
+            let tasks = (0..<3).map { _ in Task { try await state.freshAccessToken().value } }
+            try await hold.arrived()
+            try await waitUntil { state.waitingCount >= 3 }
+            hold.release()
+            var tokens: Set<Secret> = []
+            for task in tasks { tokens.insert(try await task.value) }
+            #expect(tokens.count == 1 && world.provider.count(.token) == 7)
         }
     }
 

@@ -93,22 +93,6 @@ struct UnsavedTests {
         }
     }
 
-    @Test func `an attempt that a caller has made is not made again because a timer shared its failure`() async throws {
-        try await withRefusedTokens { _, store, state, _, ticks in
-            let saves = await store.saves
-            await store.hold()
-            await store.failHeld()
-            let caller = Task { await authError { try await state.freshAccessToken() } }
-            try await store.begun(saves + 1)
-            ticks.tick()
-            // The timer waits for the attempt that is under way.
-            try await waitUntil { await state.savingCount == 2 }
-            await store.release()
-            #expect(await caller.value?.code == .store)
-            #expect(await store.saves == saves + 1)
-        }
-    }
-
     @Test func `a store may prompt the user only while a caller waits for the tokens`() async throws {
         try await withRefusedTokens { _, store, state, _, ticks in
             await store.refuse(with: TestStore.Refusal())
@@ -175,8 +159,10 @@ struct UnsavedTests {
             let error = await authError { try await session.use { try await $0.freshAccessToken(forceRefresh: true) } }
             #expect(error?.code == .store)
             await store.refuse(with: nil)
+            let next = Task { try await session.use { try await $0.freshAccessToken(forceRefresh: true) } }
+            try await waitUntil { store.lockWaitingCount == 1 }
             ticks.tick()
-            let token = try await session.use { try await $0.freshAccessToken(forceRefresh: true) }
+            let token = try await next.value
             #expect(await store.record?.accessToken == token)
             #expect(await store.record?.refreshToken != before?.refreshToken)
             #expect(world.provider.count(.token) == requests + 1)

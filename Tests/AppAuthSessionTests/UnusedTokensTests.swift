@@ -251,18 +251,6 @@ struct UnusedTokensTests {
         }
     }
 
-    /// The other store has the same tokens.
-    @Test func `the tokens of a session that is being moved are not revoked`() async throws {
-        try await World.run(Self.configuration) { world in
-            var old = try await world.signIn().record
-            old.move = .leaving(to: "elsewhere")
-            let response = try await world.authorize(try await world.client(), as: Self.bob)
-            let state = try await AuthState.exchange(response, store: TestStore(old), environment: world.environment)
-            await state.settle()
-            #expect(revoked(world).isEmpty)
-        }
-    }
-
     @Test func `a sign-in does not wait for the revocation of the session that it replaces`() async throws {
         try await World.run(Self.configuration) { world in
             let store = TestStore()

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -21,6 +22,11 @@ LIMIT = 60  # seconds for each step, on a busy machine
 
 
 def fail(message):
+    app, App.latest = App.latest, None  # so that a failure in here is the last one
+    if app:
+        if app.is_shown("Details") and not app.is_shown("Cause"):
+            app.open_details()
+        message += f". The window shows: {', '.join(texts(app.window()))}"
     sys.exit(f"Tests/Desktop/run: {message}")
 
 
@@ -36,7 +42,7 @@ def wait_until(what, condition):
                 if value := condition():
                     return value
             if time.monotonic() > deadline:
-                fail(f"waited {LIMIT} s for {what}. The window shows: {', '.join(texts(App.latest.window()))}")
+                fail(f"waited {LIMIT} s for {what}")
             context.iteration(True)
     finally:
         GLib.source_remove(timer)
@@ -55,14 +61,24 @@ def texts(node):
     return [child.get_name() for child in visible(node) if child.get_role() == Atspi.Role.LABEL]
 
 
+def translations(path):
+    """The texts of a catalogue by their English ones, as a user sees them: without the marks of the mnemonics."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        pairs = re.findall(r'^msgid "(.+)"\nmsgstr "(.+)"$', file.read().replace("_", ""), re.MULTILINE)
+    return dict(pairs)
+
+
 class App:
     """The app as a process. Its window has no manager, and is in the upper left corner of the screen."""
 
     latest = None
 
-    def __init__(self, arguments, environment, screen):
+    def __init__(self, arguments, environment, screen, translations):
         self.begin = time.monotonic()
         self.screen = screen
+        self.translations = translations
         self.process = subprocess.Popen(arguments, env=environment)
         App.latest = self
 
@@ -75,9 +91,31 @@ class App:
         return None
 
     def shows(self, text, times=1):
+        text = self.translations.get(text, text)
         wait_until(f"'{text}'", lambda: sum(text in shown for shown in texts(self.window())) >= times)
 
+    def is_shown(self, text):
+        text = self.translations.get(text, text)
+        return any(text in shown for shown in texts(self.window()))
+
+    def open_details(self):
+        """Opens the row, by the keyboard."""
+        def row():
+            name = self.translations.get("Details", "Details")
+            rows = [node for node in visible(self.window()) if node.get_role() == Atspi.Role.LIST_ITEM]
+            # The row has others inside. The innermost one takes the focus.
+            return next((row for row in reversed(rows) if name in texts(row)), None)
+
+        def has_focus():
+            self.keys("Tab")
+            return row().get_state_set().contains(Atspi.StateType.FOCUSED)
+        wait_until("the details", row)
+        wait_until("the focus of the details", has_focus)
+        self.keys("Return")
+
     def press(self, name):
+        name = self.translations.get(name, name)
+
         def button():
             for node in visible(self.window()):
                 is_button = node.get_role() == Atspi.Role.PUSH_BUTTON and name in texts(node)
@@ -93,6 +131,9 @@ class App:
 
     def keys(self, *keys):
         self.tool("windowfocus", "--sync", "key", "--delay", "100", *keys)
+
+    def resize(self, width, height):
+        self.tool("windowsize", "--sync", str(width), str(height))
 
     def focus(self):
         """Takes the focus from the window and gives it back, as a window manager does."""
@@ -186,7 +227,17 @@ class Browser:
     def open_what_the_app_opened(self):
         if not self.was_asked(LIMIT):
             fail("the app opened no browser")
-        self.call("POST", "/url", {"url": os.read(self.pipe, 4096).decode().strip()})
+        url = os.read(self.pipe, 4096).decode().strip()
+        if "state=" in url:
+            fail("the arguments of the browser have the request's state")
+        self.open(url)
+
+    def open(self, url):
+        self.call("POST", "/url", {"url": url})
+
+    def open_what_was_copied(self):
+        self.open("data:text/html,<input>")
+        self.open(wait_until("the address in the clipboard", lambda: self.paste("input")))
 
     def sign_in(self):
         """Signs alice in at a provider that does not know this browser."""

@@ -77,7 +77,8 @@ extension Integration {
                     + provider.redirectURIs.prefix(1))
             #expect(response.status == 0, "\(response.errors)")
             let registered = try response.json(Registered.self)
-            #expect(!registered.client_id.isEmpty && registered.token_endpoint_auth_method == "none")
+            // The provider lists only methods with a secret, and names this one for each of them.
+            #expect(!registered.client_id.isEmpty && registered.token_endpoint_auth_method == "client_secret_basic")
         }
     }
 }

@@ -19,7 +19,7 @@ import Testing
     ])
     func `the tour goes through at the double, which ends with it`(options: [String]) async throws {
         try await withSampleHome { home in
-            let outcome = try await home.start(options).outcome()
+            let outcome = try await home.start(options, ["BROWSER": ""]).outcome()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome)")
             let expected =
                 ["The simulated server", "A scripted browser signs in"]
@@ -42,6 +42,19 @@ import Testing
                 try await Discovery(environment: .live).metadata(for: Issuer(String(url)))
             }
             #expect(error?.outcome == .notSent)
+        }
+    }
+
+    @Test func `without a display, the browser of the user's choice opens`() async throws {
+        try await withSampleHome { home in
+            let (command, addresses) = try await home.browserCommand()
+            let start = try home.start([], ["BROWSER": command])
+            let address = try #require(await addresses.first { _ in true })
+            #expect(address.hasPrefix("http://127.0.0.1:"))
+            start.terminate()
+            let outcome = await start.outcome()
+            #expect(outcome.output.contains("Sign in as alice@example.com, with the password"), "\(outcome)")
+            #expect(!outcome.output.contains("scripted"), "\(outcome)")
         }
     }
 
@@ -277,7 +290,7 @@ import Testing
                 try await home.start(["me"] + server).outcome().fails(1, "Sign in again")
                 await fixture.double.stop()
                 try await home.run("sign-in", "--server", fixture.double.issuer, "--client-id", "app")
-                    .fails(1, "refused; check --server")
+                    .fails(1, "refused: no program listens at that port; check --server")
             }
         }
     }

@@ -70,7 +70,7 @@ struct SevenPassFixture: Sendable {
         let record = try AuthStateRecord(
             client: Client(id: configuration.clientID, provider: provider), scope: configuration.scope,
             accessToken: token, refreshToken: minted.refreshToken.map { Secret($0) })
-        let state = AuthState(record: record, store: store, environment: environment)
+        let state = try await AuthState(record: record, store: store, environment: environment)
         return (state, try SevenPassClient(state, configuration))
     }
 }

@@ -100,7 +100,7 @@ import Testing
             let state = try await fixture.signIn(store: store) { $0.options.prompt = [.login] }
             let record = try AuthStateRecord(decoding: #require(await store.load()).encoded(), from: "a test")
             // In this process, and in the next one.
-            for state in [state, AuthState(record: record, store: store, environment: fixture.environment)] {
+            for state in [state, try await AuthState(record: record, store: store, environment: fixture.environment)] {
                 let error = await #expect(throws: AuthError.self) {
                     try await state.freshAccessToken(forceRefresh: true)
                 }

@@ -27,7 +27,7 @@ struct CommandLineSampleTests {
                 let signedIn = try await fixture.run("command-line", ["sign-in"], variables)
                 #expect(signedIn.status == 0 && signedIn.output.isEmpty)
                 #expect(signedIn.errors == "my-app: Signed in as Alice Liddell.\n")
-                let store = FileTokenStore(path: fixture.folder.path + "/org.example.MyApp/session.json")
+                let store = FileTokenStore(path: fixture.folder.path + "/org.example.CommandLine/session.json")
                 try await test(provider, store) { try await fixture.run("command-line", $0, variables) }
             }
         }

@@ -17,6 +17,14 @@ struct DocumentedLinesTests {
         #expect(try swiftBlocks(of: "README.md").first == text("Samples/QuickStart/main.swift"))
     }
 
+    @Test func `each program has an app ID of its own, so that none finds the session of another`() throws {
+        let samples = try ["QuickStart", "CommandLine"].map { try text("Samples/\($0)/main.swift") }
+        let ids = samples.map { $0.firstMatch(of: /appID: "([^"]*)"/).map { String($0.1) } }
+        #expect(ids == ["org.example.QuickStart", "org.example.CommandLine"])
+        // The README's package is a copy of QuickStart.
+        #expect(try text("README.md").contains("s/org.example.QuickStart/org.example.MyApp/"))
+    }
+
     @Test func `no documented program crashes at an error: each handles its errors`() throws {
         let catalog = "Sources/AppAuth/AppAuth.docc"
         let paths = try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: catalog).path)

@@ -272,7 +272,7 @@ struct OProSampleTests {
             #expect(outcome.failure().contains("application/json"))
             await double.stop()
             outcome = try await opro(["sign-in"])
-            #expect(outcome.failure().contains("refused; check --server"))
+            #expect(outcome.failure().contains("refused: no program listens at that port; check --server"))
             outcome = try await opro(["show"])
             #expect(outcome.failure().contains("has no session; begin with the action sign-in"))
         }

@@ -47,6 +47,30 @@ struct QuickStartTests {
         }
     }
 
+    @Test func `without a terminal and a browser, QuickStart says why, and shows the URL`() async throws {
+        try await withLocalProvider { provider in
+            try await CommandFixture.with { fixture in
+                // Opens the URL that it reads from the program, as a user does with another browser.
+                let line = #"""
+                    "$0" "$@" 2>&1 | while IFS= read -r line; do
+                        printf '%s\n' "$line"
+                        case $line in http*) "$SCRIPTED_BROWSER" "$line" ;; esac
+                    done
+                    """#
+                var environment = try environment(fixture)
+                environment["BROWSER"] = nil
+                environment["SCRIPTED_BROWSER"] = try fixture.browser
+                let outcome = try await fixture.run(
+                    "/bin/bash", ["-c", line, CommandFixture.product("quick-start")] + arguments(provider), environment)
+                let lines = outcome.lines()
+                #expect(
+                    lines.contains { $0.contains("there is no display here") && $0.contains("any browser") }, "\(lines)"
+                )
+                #expect(lines.contains("Hello, Alice Liddell"), "\(lines)")
+            }
+        }
+    }
+
     @Test func `if the provider has ended the session, QuickStart says so, and the next run signs in`() async throws {
         try await withLocalProvider { provider in
             try await CommandFixture.with { fixture in

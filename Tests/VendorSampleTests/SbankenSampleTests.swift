@@ -145,7 +145,7 @@ struct SbankenSampleTests {
             #expect(outcome.failure().contains("accounts"))
             await double.stop()
             outcome = try await sbanken(["--environment"], variables(double))
-            #expect(outcome.failure().contains("refused; check --server"))
+            #expect(outcome.failure().contains("refused: no program listens at that port; check --server"))
         }
     }
 

@@ -9,13 +9,13 @@ internal import AppAuthProtocol
 /// A program is started without a shell and runs independently: it outlives the app, inherits none of its files, and
 /// writes nothing to its output.
 public struct Browser: Sendable {
-    private let opener: @Sendable (String) async throws -> [BrowserObstacle]
+    private let opener: @Sendable (String, BrowserWatch) async throws -> [BrowserObstacle]
 
     /// The browser that `$BROWSER` names, or else the desktop's.
     ///
     /// `$BROWSER` is a list of entries separated by colons, in the form described at ``init(candidates:)``. Entries
-    /// that show pages in a terminal are skipped. If it is unset or empty, the desktop's openers are tried: wslview
-    /// under WSL; xdg-open, then gio, if there is a display. In a Flatpak or Snap, both are also tried without a
+    /// that show pages in a terminal are skipped. If it is unset or empty, the desktop's openers are tried: wslview and
+    /// powershell.exe under WSL; xdg-open, then gio, if there is a display. In a Flatpak or Snap, both are also tried without a
     /// display, since they use the portal there.
     ///
     /// xdg-open and gio are not used if the desktop belongs to another user (sudo), except under WSL. They are also not
@@ -24,23 +24,25 @@ public struct Browser: Sendable {
     public static var system: Browser { Browser(in: { .current }) }
 
     package init(in desktop: @escaping @Sendable () -> DesktopSession) {
-        opener = { url in
+        opener = { url, watch in
             let ladder = BrowserLadder(in: desktop())
-            guard let failure = await BrowserLauncher(commands: ladder.commands).launch(url) else {
-                return ladder.obstacles.filter(\.remains)
+            guard let failure = await BrowserLauncher(commands: ladder.commands).launch(url, watch) else {
+                return ladder.remainingObstacles
             }
             throw Self.error(tried: ladder.commands.isEmpty ? nil : failure, ladder.obstacles)
         }
     }
 
-    /// Creates a browser that starts the first of several programs that does not fail within half a second.
+    /// Creates a browser that starts the first of several programs that does not fail within half a second. If it fails
+    /// within a minute, the next one is started.
     ///
-    /// - Parameter candidates: The programs with their arguments, split at spaces and not interpreted by a shell. `%s`
-    ///   is replaced by the URL. Without it, the URL is added as the last argument.
+    /// - Parameter candidates: The programs with their arguments, split at spaces and not interpreted by a shell. Quotes
+    ///   group words, and a path of an existing program is one word. `%s` is replaced by the URL. Without it, the URL is added
+    ///   as the last argument.
     public init(candidates: [String]) {
         let launcher = BrowserLauncher(commands: candidates.map { BrowserCommand($0) })
-        opener = { url in
-            if let failure = await launcher.launch(url) { throw Self.error(tried: failure, []) }
+        opener = { url, watch in
+            if let failure = await launcher.launch(url, watch) { throw Self.error(tried: failure, []) }
             return []
         }
     }
@@ -49,7 +51,7 @@ public struct Browser: Sendable {
     ///
     /// - Parameter open: Opens an http or https URL and throws if it cannot. It should not wait for the user.
     public init(_ open: @escaping @Sendable (_ url: String) async throws -> Void) {
-        opener = { url in
+        opener = { url, _ in
             try await open(url)
             return []
         }
@@ -69,7 +71,12 @@ public struct Browser: Sendable {
     ///   the obstacles (``BrowserObstacle``); `.invalidConfiguration` for a rejected URL; `CancellationError`. Other
     ///   errors of an opener become `.browser`.
     @discardableResult
-    public func open(_ url: String) async throws -> [BrowserObstacle] {
+    public func open(_ url: String) async throws -> [BrowserObstacle] { try await open(url, BrowserWatch { _ in }) }
+
+    /// As ``open(_:)``.
+    ///
+    /// - Parameter watch: Learns if a program fails later.
+    package func open(_ url: String, _ watch: BrowserWatch) async throws -> [BrowserObstacle] {
         guard Self.isAcceptable(url) else {
             throw AuthError(
                 .invalidConfiguration, .browser,
@@ -77,7 +84,7 @@ public struct Browser: Sendable {
                 outcome: .notSent)
         }
         let url = OpenerURL.encoded(url)
-        do { return try await opener(url) } catch let error as AuthError { throw error } catch let error
+        do { return try await opener(url, watch) } catch let error as AuthError { throw error } catch let error
             as CancellationError
         {
             throw error

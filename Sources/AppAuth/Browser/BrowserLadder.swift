@@ -3,7 +3,7 @@
 /// | Rung | When |
 /// |---|---|
 /// | the entries of `$BROWSER` | always, and then nothing else is tried. Entries for the terminal are skipped |
-/// | `wslview` | under WSL: the browser of Windows, where the user is signed in |
+/// | `wslview`, then `powershell.exe` | under WSL: the browser of Windows, where the user is signed in |
 /// | `xdg-open`, then `gio open` | with a display; in a Flatpak or Snap also without, since both use the portal there |
 ///
 /// `xdg-open` and `gio` are omitted if the desktop belongs to another user, except under WSL. They are also omitted if
@@ -11,12 +11,13 @@
 package struct BrowserLadder: Sendable, Hashable {
     package private(set) var commands: [BrowserCommand] = []
     package private(set) var obstacles: [BrowserObstacle] = []
+    /// The obstacles that are worth reporting although a browser was started.
+    package private(set) var remainingObstacles: [BrowserObstacle] = []
 
     package init(in desktop: DesktopSession) {
         // The SSH session comes first, since its message also helps with a browser on another machine.
         if desktop.isSSHSession { obstacles.append(.sshSession) }
-        let named = desktop.environment["BROWSER", default: ""].split(separator: ":")
-            .map { BrowserCommand(String($0)) }.filter { !$0.name.isEmpty }
+        let named = BrowserCommand.list(desktop.environment["BROWSER", default: ""])
         if named.isEmpty {
             addOpeners(in: desktop)
         } else {
@@ -24,11 +25,14 @@ package struct BrowserLadder: Sendable, Hashable {
             obstacles += named.filter(\.isForTerminal).map { .textBrowser($0.name) }
         }
         if !commands.isEmpty, desktop.user == 0, !desktop.isWSL { obstacles.append(.root) }
+        // Root can run the program as a user only if there is one: in a container, there usually is none.
+        let hasUser = desktop.users.contains { $0 != 0 }
+        remainingObstacles = obstacles.filter { $0.kind == .sshSession || $0.kind == .root && hasUser }
     }
 
     private mutating func addOpeners(in desktop: DesktopSession) {
         let isWSL = desktop.isWSL
-        if isWSL { commands.append(BrowserCommand("wslview")) }
+        if isWSL { commands += [BrowserCommand("wslview")] + BrowserCommand.powerShell }
         guard desktop.hasDisplay || desktop.isSandbox else {
             if !isWSL { obstacles.append(.noDisplay) }
             return

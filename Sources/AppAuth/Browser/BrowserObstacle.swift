@@ -26,8 +26,13 @@ public struct BrowserObstacle: Sendable, Hashable {
         /// The browser is one for the terminal. It is not started, since it would take the terminal from the program
         /// or, without one, show nothing.
         public static let textBrowser = Kind(rawValue: "text_browser")
+        /// An opener failed after it was started, so the next one is tried.
+        public static let openerFailed = Kind(rawValue: "opener_failed")
+        /// A program of another user on this machine has connected to the listener, and was refused. It may be the browser.
+        public static let userRefused = Kind(rawValue: "user_refused")
         /// Programs of other users on this machine can connect to the listener, since
-        /// ``LoopbackRedirectListener/SameUserCheck/automatic`` is off here.
+        /// ``LoopbackRedirectListener/SameUserCheck/automatic`` is off here. Reported if a browser was started: they can
+        /// read the one-time URL in its arguments.
         public static let othersMayConnect = Kind(rawValue: "others_may_connect")
     }
 }
@@ -55,12 +60,20 @@ extension BrowserObstacle {
                 + "If only you use this computer, ignore this warning")
     }
 
+    static let refusedUser = BrowserObstacle(
+        kind: .userRefused,
+        message:
+            "a program of another user of this computer connected, and was refused. If that is your browser, start "
+            + "this program as its user")
+
+    static func openerFailed(_ failure: String) -> BrowserObstacle {
+        BrowserObstacle(
+            kind: .openerFailed, message: "an opener failed after its start, so the next one is tried: \(failure)")
+    }
+
     static func textBrowser(_ name: String) -> BrowserObstacle {
         BrowserObstacle(
             kind: .textBrowser,
             message: "\(name) is a browser for the terminal, which cannot be started here: set BROWSER to another one")
     }
-
-    /// Whether the obstacle is worth reporting although a browser was started.
-    var remains: Bool { kind == .sshSession || kind == .root }
 }

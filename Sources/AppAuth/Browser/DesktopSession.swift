@@ -11,6 +11,8 @@ package struct DesktopSession: Sendable, Hashable {
     /// The user of the login session that this process belongs to, which neither su nor sudo changes. It is nil if
     /// there is none.
     package var loginUser: UInt32?
+    /// Whether other users run programs here; nil to look when asked.
+    private let knownOthers: Bool?
     /// Whether every user of the machine has a number here, as outside of user namespaces.
     package var hasEveryUser: Bool
     /// Whether the kernel is that of the Windows Subsystem for Linux.
@@ -22,11 +24,12 @@ package struct DesktopSession: Sendable, Hashable {
 
     package init(
         environment: [String: String], user: UInt32 = 1000, desktopOwner: UInt32? = nil, loginUser: UInt32? = nil,
-        hasEveryUser: Bool = true, hasWindowsKernel: Bool = false, isFlatpak: Bool = false,
+        hasOtherUsers: Bool? = true, hasEveryUser: Bool = true, hasWindowsKernel: Bool = false,
+        isFlatpak: Bool = false,
         defaultBrowser: String? = nil
     ) {
         (self.environment, self.user, self.desktopOwner) = (environment, user, desktopOwner)
-        (self.loginUser, self.hasEveryUser) = (loginUser, hasEveryUser)
+        (self.loginUser, knownOthers, self.hasEveryUser) = (loginUser, hasOtherUsers, hasEveryUser)
         (self.hasWindowsKernel, self.isFlatpak, self.defaultBrowser) = (hasWindowsKernel, isFlatpak, defaultBrowser)
     }
 
@@ -37,7 +40,8 @@ package struct DesktopSession: Sendable, Hashable {
             environment: environment, user: geteuid(),
             // X11 access requires a file of the user, and Wayland access a socket in the user's folder.
             desktopOwner: owner(of: environment["XAUTHORITY"]) ?? owner(of: environment["XDG_RUNTIME_DIR"]),
-            loginUser: loginUser, hasEveryUser: words("/proc/self/uid_map") == ["0", "0", "4294967295"],
+            loginUser: loginUser, hasOtherUsers: nil,
+            hasEveryUser: words("/proc/self/uid_map") == ["0", "0", "4294967295"],
             hasWindowsKernel: words("/proc/sys/kernel/osrelease").joined().lowercased().contains("microsoft"),
             isFlatpak: access("/.flatpak-info", F_OK) == 0, defaultBrowser: DefaultBrowser.entry(in: environment))
     }
@@ -51,6 +55,17 @@ package struct DesktopSession: Sendable, Hashable {
     private static func words(_ path: String) -> [Substring] {
         let bytes = (try? InputFile.read(path, atMost: 64 << 10)) ?? []
         return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    }
+
+    /// Whether a program of another person runs here, who could act on what they see. A user who has an account only, such
+    /// as the one in an image of a container, cannot.
+    var hasOtherUsers: Bool {
+        if let knownOthers { return knownOthers }
+        let names = (try? FolderNames.read("/proc")) ?? []
+        let processes = names.filter { $0.first?.isNumber == true }
+        // The administrator may hide other users' processes (hidepid in proc(5)).
+        let isHidden = Self.owner(of: "/proc/1") == nil
+        return isHidden || processes.contains { Self.owner(of: "/proc/\($0)").map(accepts) == false }
     }
 
     private static func owner(of path: String?) -> UInt32? {
@@ -95,6 +110,15 @@ extension DesktopSession {
     var users: Set<UInt32> {
         let known = callers + [loginUser, isSSHSession ? user : nil].compactMap { $0 }
         return Set(known.filter { hasEveryUser || $0 != Self.anyOtherUser })
+    }
+
+    /// Returns whether a user is this one, a trusted one or the system, and no other person.
+    ///
+    /// Services of the system run as users below 1000, or above 61183: systemd's dynamic users, and `nobody`. In a user
+    /// namespace, the latter stands for all users whose number is unknown there.
+    func accepts(_ user: UInt32) -> Bool {
+        trustedUsers.contains(user) || user == self.user || user < 1000
+            || (61184..<Self.anyOtherUser).contains(user) || user == Self.anyOtherUser && hasEveryUser
     }
 
     /// The users whose programs may connect. Root can read this process's memory in any case.

@@ -49,6 +49,13 @@ enum RedirectListener: Sendable {
         }
     }
 
+    /// Calls a function when the first connection of another user's program is refused.
+    func onRefusal(_ learn: @escaping @Sendable () -> Void) {
+        switch self {
+        case .loopback(let listener), .privateUse(_, let listener): listener.onRefusal(learn)
+        }
+    }
+
     /// Returns a one-time URL for an address that is found when the URL is opened. If that throws, so does the wait for the
     /// redirect.
     func oneTimeURL(target: @escaping OneTimeTarget) -> String {

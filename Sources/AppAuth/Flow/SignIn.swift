@@ -1,7 +1,5 @@
 public import AppAuthProtocol
 public import AppAuthSession
-internal import FoundationEssentials
-internal import Glibc
 internal import JOSE
 internal import Logging
 
@@ -51,11 +49,9 @@ public struct SignIn: SignInFlow {
     /// token. If it throws, the sign-in fails. If it refuses the user with ``AuthError/Code/sessionReplaced``, the new tokens
     /// are not revoked, because that user may have another session.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
-    /// Called for each step, on any thread. By default, ``printURL`` if standard error is a terminal, and otherwise nothing. An
-    /// app that draws on its terminal sets another observer.
-    public var observe: @Sendable (Event) -> Void = { event in
-        if isatty(STDERR_FILENO) == 1 { printURL(event) }
-    }
+    /// Called for each step, on any thread. By default, ``printURL`` if standard error is a terminal, or if no browser was
+    /// started, and otherwise nothing. An app that draws on its terminal sets another observer.
+    public var observe: @Sendable (Event) -> Void = SignIn.defaultObserver()
 
     /// The address that receives the redirect.
     public struct Redirect: Sendable, Hashable {
@@ -91,28 +87,22 @@ public struct SignIn: SignInFlow {
         case authorization(url: String)
         /// Something may prevent the browser from opening, or weakens the sign-in's protection. Show it to the user.
         case browserObstacle(BrowserObstacle)
-        /// No browser was started. The error gives the reason; it is nil if ``SignIn/browser`` is nil. The wait goes
+        /// No browser was started, or all programs to open it have failed after their start. The error gives the reason; it is nil if ``SignIn/browser`` is nil. The wait goes
         /// on, for a browser in which the user opens the URL and for ``SignIn/pasted``. If `canUseDevice` is true, the
         /// provider supports the device flow: the app can offer ``DeviceSignIn`` and cancel this run.
         case withoutBrowser(AuthError?, canUseDevice: Bool)
         /// A pasted text is not the response to this request. The error says what it is instead. The wait goes on.
         case wrongPaste(AuthError)
+        /// The browser has not come back for 20 seconds, or for a tenth of ``SignIn/timeout`` if that is less. Reported
+        /// once; the wait goes on. If the provider does not accept the request, it says so only on its page. The user or
+        /// you can compare the client ID, the redirect URI and the scopes with what is registered there.
+        case stillWaiting(AuthorizationRequest)
         /// A redirect without the state of this request arrived and was rejected. The wait goes on.
         case foreignRedirect
         /// The response to this request arrived, from the browser or pasted by the user.
         case redirected
         /// The tokens are verified and stored.
         case signedIn(AuthStateRecord)
-    }
-
-    /// An observer that prints the authorization URL to standard error, so that the user can open it if no browser starts. It
-    /// is the default of ``observe`` if standard error is a terminal. For a log, or to use it in an observer of the app's
-    /// own, `signIn.observe = SignIn.printURL`.
-    public static let printURL: @Sendable (Event) -> Void = { event in
-        guard case .authorization(let url) = event else { return }
-        Array("If no browser opens, open this URL in one:\n\(url)\n".utf8).withUnsafeBytes { bytes in
-            _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
-        }
     }
 
     /// Creates a sign-in.
@@ -158,9 +148,23 @@ public struct SignIn: SignInFlow {
         try configuration.environment.checkServer(ofPage: page, .authorization)
         observe(.requesting(request))
         observe(.authorization(url: request.url))
-        try await openBrowser(for: request, at: page, by: listener)
+        let canUseDevice = client.provider[.deviceAuthorization] != nil
+        let watch = BrowserWatch { [observe] result in
+            switch result {
+            case .success(let obstacle): observe(.browserObstacle(obstacle))
+            case .failure(let error): observe(.withoutBrowser(error, canUseDevice: canUseDevice))
+            }
+        }
+        defer { watch.end() }
+        listener.onRefusal { [observe] in observe(.browserObstacle(.refusedUser)) }
+        try await openBrowser(for: request, at: page, by: listener, watch)
         let response = try await withTimeout(timeout, .redirect, "the browser did not come back") { [self] in
-            try await FirstResponse(to: request) { [observe] in observe(.wrongPaste($0)) }
+            let note = Task { [observe, timeout] in
+                try await Task.sleep(for: min(.seconds(20), timeout / 10))
+                observe(.stillWaiting(request))
+            }
+            defer { note.cancel() }
+            return try await FirstResponse(to: request) { [observe] in observe(.wrongPaste($0)) }
                 .wait(pasted: pasted?()) { match in
                     try await listener.redirect { query in
                         let response = match(query)
@@ -169,6 +173,7 @@ public struct SignIn: SignInFlow {
                     }
                 }
         }
+        watch.end()
         observe(.redirected)
         do {
             let state = try await AuthState.exchange(
@@ -191,9 +196,8 @@ public struct SignIn: SignInFlow {
     /// Opens a one-time URL of this process. The authorization URL is chosen by the provider and must not reach a
     /// shell, and its state must not appear in an argument list (RFC 6749 §10.12).
     private func openBrowser(
-        for request: AuthorizationRequest, at page: SecureURL, by listener: RedirectListener
+        for request: AuthorizationRequest, at page: SecureURL, by listener: RedirectListener, _ watch: BrowserWatch
     ) async throws {
-        if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let canUseDevice = request.client.provider[.deviceAuthorization] != nil
         guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
         do {
@@ -202,7 +206,10 @@ public struct SignIn: SignInFlow {
                 try configuration.environment.checkServer(ofPage: page, .authorization)
                 return request.url
             }
-            for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
+            let obstacles = try await browser.open(url, watch)
+            for obstacle in obstacles + [listener.sameUserObstacle].compactMap(\.self) {
+                observe(.browserObstacle(obstacle))
+            }
         } catch let error as AuthError {
             observe(.withoutBrowser(error, canUseDevice: canUseDevice))
         }
@@ -222,6 +229,10 @@ public struct SignIn: SignInFlow {
                 .invalidMetadata, .discovery,
                 "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", ").foundText)"
             )
+        }
+        if provider.codeChallengeMethods == nil {
+            configuration.environment.logger.info(
+                "discovery: the provider does not announce PKCE. The sign-in uses it, with S256, all the same")
         }
         observe(.provider(provider))
         return client

@@ -40,7 +40,7 @@ extension SignInFlow {
     /// the client credentials grant, if it has ended, if ``ClientConfiguration/dpop`` is set and its tokens are not
     /// bound to a key, or if its access token has expired and it cannot be renewed.
     ///
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or the session is being moved, and
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read, and
     ///   with ``AuthError/Code/invalidConfiguration`` for settings that cannot be used; `CancellationError`.
     public func restore(store: any TokenStore) async throws -> AuthState? {
         try await AuthState.restore(as: configuration, store: store)

@@ -24,10 +24,9 @@ extension SignOut {
                     .listener, .logout, "the app cannot receive the redirect after the sign-out: \(error.message)")
             }
         }
-        do { return (try await listener(at: nil, pages), obstacle) } catch {
+        do { return (try await listener(at: nil, pages), obstacle) } catch let error as AuthError {
             // Not even the one-time URL works: the user can still open the page by hand.
-            observe(.endSession(url: try EndSessionRequest(record: record, postLogoutRedirectURI: nil).urlWithoutHint))
-            throw error
+            throw try leave(record, because: error)
         }
     }
 

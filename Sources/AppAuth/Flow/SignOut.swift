@@ -12,6 +12,9 @@ public struct SignOut: Sendable {
     /// The browser that opens the end-session URL. If nil, no browser is started and the app shows the URL of
     /// ``Event/endSession(url:)``.
     public var browser: Browser? = .system
+    /// Whether to wait for the user if no browser was started. If false, the sign-out reports the URL of
+    /// ``Event/endSession(url:)`` and ends, and the provider does not send the browser back.
+    public var waitsWithoutBrowser = true
     /// Whether to end the session in the browser too.
     public var endsBrowserSession = true
     /// Whether to revoke the tokens.
@@ -144,7 +147,7 @@ public struct SignOut: Sendable {
             forgetting = .success(try await state.forget())
             observe(.removed)
         } catch { forgetting = .failure(error) }
-        if endsBrowserSession, record.client.provider[.endSession] != nil {
+        if endsBrowserSession, record.client.provider.names(.endSession) {
             do {
                 try Task.checkCancellation()
                 // Many providers end all sessions of a browser at once.
@@ -176,6 +179,10 @@ public struct SignOut: Sendable {
         let page = try record.client.provider.require(.endSession)
         let isKnown = try environment.checkServer(ofPage: page, .logout)
         if !isKnown, let failure { throw failure }
+        if browser == nil, !waitsWithoutBrowser {
+            let error = AuthError(.browser, .logout, "no browser was started", outcome: .notSent)
+            throw try leave(record, because: error)
+        }
         let limit = ContinuousClock.now.duration(to: deadline)
         guard limit > .zero else {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)
@@ -183,10 +190,17 @@ public struct SignOut: Sendable {
         let pages = pages ?? CompletionPages(appName: appName)
         let (listener, obstacle) = try await wayBack(for: record, pages)
         defer { listener.close() }
-        if let obstacle = listener.sameUserObstacle { observe(.browserObstacle(obstacle)) }
         let request = try EndSessionRequest(
             record: record, postLogoutRedirectURI: obstacle == nil ? listener.redirectURI : nil)
-        let hasBrowser = try await open(request, by: listener) { () throws(AuthError) in
+        let watch = BrowserWatch { [observe] result in
+            switch result {
+            case .success(let obstacle): observe(.browserObstacle(obstacle))
+            case .failure: observe(.endSession(url: request.urlWithoutHint))
+            }
+        }
+        defer { watch.end() }
+        listener.onRefusal { [observe] in observe(.browserObstacle(.refusedUser)) }
+        let hasBrowser = try await open(request, of: record, by: listener, watch) { () throws(AuthError) in
             // A browser can take seconds to start. As long as no server listens, every user can become it.
             let isKnown = try environment.checkServer(ofPage: page, .logout)
             return isKnown ? request.url.reveal() : request.urlWithoutHint
@@ -206,19 +220,31 @@ public struct SignOut: Sendable {
     ///
     /// - Returns: Whether a browser was started.
     private func open(
-        _ request: EndSessionRequest, by listener: RedirectListener, target: @escaping OneTimeTarget
+        _ request: EndSessionRequest, of record: AuthStateRecord, by listener: RedirectListener, _ watch: BrowserWatch,
+        target: @escaping OneTimeTarget
     ) async throws -> Bool {
         if let browser {
             observe(.openingBrowser)
             // The real URL contains the ID token, and every user of this machine can read the arguments of a process.
             do {
                 let url = listener.oneTimeURL(target: target)
-                for obstacle in try await browser.open(url) { observe(.browserObstacle(obstacle)) }
+                let obstacles = try await browser.open(url, watch)
+                for obstacle in obstacles + [listener.sameUserObstacle].compactMap(\.self) {
+                    observe(.browserObstacle(obstacle))
+                }
                 return true
-            } catch is AuthError {}
+            } catch let error as AuthError {
+                if !waitsWithoutBrowser { throw try leave(record, because: error) }
+            }
         }
         observe(.endSession(url: request.urlWithoutHint))
         return false
+    }
+
+    /// Leaves the end of the session to the user, whom nothing waits for: reports the URL without a redirect.
+    func leave(_ record: AuthStateRecord, because error: AuthError) throws -> AuthError {
+        observe(.endSession(url: try EndSessionRequest(record: record, postLogoutRedirectURI: nil).urlWithoutHint))
+        return error
     }
 
     /// Waits until the browser has opened the one-time URL. A browser that has not done so after 30 seconds has failed.

@@ -21,6 +21,12 @@ struct CurlFailure: Sendable {
     /// The user that the server on loopback belongs to, if it was not sent the request for that reason.
     var foreignUser: UInt32?
 
+    /// Whether the chain of the server's or the proxy's certificate ends in none of the trusted ones.
+    var lacksRoot: Bool {
+        code == SHIMS_CURLE_PEER_FAILED_VERIFICATION && !requestBegan
+            && ["issuer certificate", "self-signed", "self signed"].contains(where: detail.contains)
+    }
+
     /// A limit that this library enforces.
     enum Limit { case body, header }
 
@@ -38,7 +44,7 @@ struct CurlFailure: Sendable {
             return invalid("a header line of the response from \(host) is longer than libcurl allows")
         case (nil, SHIMS_CURLE_WRITE_ERROR), (nil, SHIMS_CURLE_WEIRD_SERVER_REPLY),
             (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
-            return invalid("the response from \(host) is not HTTP")
+            return invalid("the response from \(host) is not HTTP\(target.isSecure ? "" : otherScheme(target))")
         case (nil, SHIMS_CURLE_BAD_CONTENT_ENCODING):
             return invalid("the response from \(host) has a content encoding that could not be decoded")
         case (nil, SHIMS_CURLE_OPERATION_TIMEDOUT):
@@ -79,14 +85,19 @@ struct CurlFailure: Sendable {
         // If libcurl's message names another host, that is the proxy.
         case SHIMS_CURLE_COULDNT_CONNECT
         where systemError == ECONNREFUSED && detail.contains(host.filter { !"[]".contains($0) }):
-            return "connection to \(peer) refused"
+            return "connection to \(peer) refused" + (target.isLoopback ? ": no program listens at that port" : "")
         case SHIMS_CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
         case SHIMS_CURLE_GOT_NOTHING: return "\(host) closed the connection without a response"
         case SHIMS_CURLE_PARTIAL_FILE: return "the response from \(host) was cut short"
         case _ where requestBegan: return "the connection to \(host) broke: \(words)"
-        case SHIMS_CURLE_SSL_CONNECT_ERROR: return "no TLS connection to \(peer): \(words)"
+        case SHIMS_CURLE_SSL_CONNECT_ERROR: return "no TLS connection to \(peer): \(words)\(otherScheme(target))"
         default: return "no connection to \(peer): \(words)"
         }
+    }
+
+    /// The likely reason why a server on this machine speaks another protocol than the URL says.
+    private func otherScheme(_ target: HTTPTarget) -> String {
+        target.isLoopback ? ". The server may speak \(target.isSecure ? "http" : "https")" : ""
     }
 
     private func timeout(_ target: HTTPTarget, _ limits: HTTPLimits) -> AuthError {

@@ -6,6 +6,13 @@ final class CurlLoop: @unchecked Sendable {
     let mailbox: CurlMailbox
     private let library: CurlLibrary
     private let options: CurlOptions
+    /// The options with the system's file of roots, once a server needs it, and these servers.
+    private lazy var optionsWithFile = options.roots.withFallback.map { roots in
+        var options = options
+        options.roots = roots
+        return options
+    }
+    private var targetsOfFile: Set<String> = []
     private let multi: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
     private var idle: [CurlHandle] = []
@@ -45,7 +52,10 @@ final class CurlLoop: @unchecked Sendable {
     private func step() -> Bool {
         let mail = mailbox.take()
         for transfer in mail.cancelled { cancel(transfer) }
-        for transfer in mail.submitted { start(transfer) }
+        for transfer in mail.submitted {
+            transfer.deadline = .now + transfer.request.limits.total
+            start(transfer)
+        }
         shims_curl_multi_perform(library.curl, multi)
         var code = SHIMS_CURLE_OK
         while let easy = shims_curl_multi_next_ended(library.curl, multi, &code) { finish(easy, code) }
@@ -65,8 +75,8 @@ final class CurlLoop: @unchecked Sendable {
         guard let handle = idle.popLast() ?? CurlHandle(library) else {
             return transfer.finish(.failure(unavailable("libcurl is out of memory")))
         }
-        options.apply(to: handle, transfer)
-        transfer.deadline = .now + transfer.request.limits.total
+        let needsFile = targetsOfFile.contains(transfer.target.hostAndPort)
+        (needsFile ? optionsWithFile ?? options : options).apply(to: handle, transfer)
         if options.checks(transfer.target) { transfer.serverCheck = serverCheck }
         transfer.receive(from: handle)
         if let refused = handle.refused {
@@ -81,6 +91,14 @@ final class CurlLoop: @unchecked Sendable {
 
     private func finish(_ easy: UnsafeMutableRawPointer, _ code: shims_curl_code) {
         guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
+        let target = transfer.target.hostAndPort
+        if code == SHIMS_CURLE_PEER_FAILED_VERIFICATION, transfer.failure(code, handle, library).lacksRoot,
+            !targetsOfFile.contains(target), optionsWithFile != nil
+        {
+            targetsOfFile.insert(target)
+            release(handle)
+            return start(transfer)
+        }
         let result = transfer.result(code: code, handle: handle, library: library)
         release(handle)
         transfer.finish(result)

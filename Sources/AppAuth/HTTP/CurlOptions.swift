@@ -6,6 +6,7 @@ internal import HTTPTypes
 struct CurlOptions: Sendable {
     var configuration: CurlTransport.Configuration
     var roots: TrustRoots
+    var hostsWithoutProxy = NoProxyList("")
 
     /// Sets the options of a handle that was reset.
     func apply(to handle: CurlHandle, _ transfer: CurlTransfer) {
@@ -58,7 +59,7 @@ struct CurlOptions: Sendable {
             // Without a passphrase, libcrypto would prompt on the terminal.
             handle.set(SHIMS_CURLOPT_KEYPASSWD, certificate.passphrase?.reveal() ?? "")
         }
-        guard case .chosen(let file, let bundle, let directory) = roots else { return }
+        guard case .chosen(let file, let bundle, let directory, _) = roots else { return }
         for option in [SHIMS_CURLOPT_CAPATH, SHIMS_CURLOPT_PROXY_CAPATH] { handle.set(option, directory) }
         for option in [SHIMS_CURLOPT_CAINFO, SHIMS_CURLOPT_PROXY_CAINFO] { handle.set(option, file) }
         guard let bundle else { return }
@@ -66,7 +67,7 @@ struct CurlOptions: Sendable {
     }
 
     private func route(_ handle: CurlHandle, _ target: HTTPTarget) {
-        if target.isLoopback { return handle.set(SHIMS_CURLOPT_PROXY, "") }
+        if target.isLoopback || hostsWithoutProxy.contains(target) { return handle.set(SHIMS_CURLOPT_PROXY, "") }
         switch configuration.proxy {
         case .environment: break
         case .none: handle.set(SHIMS_CURLOPT_PROXY, "")

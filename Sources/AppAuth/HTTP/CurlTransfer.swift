@@ -53,12 +53,15 @@ final class CurlTransfer: @unchecked Sendable {
         if code == SHIMS_CURLE_OK, let response = header.response {
             return .success(TransportResponse(response.describing(decoded: request.head.method), body: body))
         }
-        let failure = CurlFailure(
-            code: code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code, detail: handle.detail,
-            meaning: library.meaning(of: code), systemError: handle.systemError,
+        let code = code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code
+        return .failure(failure(code, handle, library).error(target: target, limits: request.limits))
+    }
+
+    func failure(_ code: shims_curl_code, _ handle: CurlHandle, _ library: CurlLibrary) -> CurlFailure {
+        CurlFailure(
+            code: code, detail: handle.detail, meaning: library.meaning(of: code), systemError: handle.systemError,
             connectStatus: handle.connectStatus, requestBegan: requestBegan, exceeded: exceeded,
             foreignUser: foreignUser)
-        return .failure(failure.error(target: target, limits: request.limits))
     }
 
     /// Registers this transfer for the callbacks of a handle. The transfer must outlive them.

@@ -59,7 +59,8 @@ public final class CurlTransport: HTTPTransport {
 
     /// The proxy. Loopback hosts never use one: `localhost`, 127.0.0.0/8 and `[::1]`.
     public enum Proxy: Sendable, Hashable {
-        /// The proxy in `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, as libcurl reads them.
+        /// The proxy in `http_proxy`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, as libcurl reads them. In `NO_PROXY`,
+        /// entries with a port (`host:8443`) or a wildcard (`*.corp`) apply too.
         case environment
         /// No proxy, regardless of the environment.
         case none
@@ -102,6 +103,7 @@ public final class CurlTransport: HTTPTransport {
     private let configuration: Configuration
     private let libraryNames: [String]
     private let environment: @Sendable (String) -> String?
+    private let system: (file: String, directories: [String])?
     private let worker = LockedValue<CurlWorker?>(nil)
     var trustsAllServers: Bool { configuration.loopbackServers == .ofAllUsers }
 
@@ -112,11 +114,13 @@ public final class CurlTransport: HTTPTransport {
         }
     }
 
+    /// - Parameter system: The system's file of roots, and folders of them, in place of the usual ones.
     package init(
         _ configuration: Configuration, libraryNames: [String] = CurlLibrary.systemNames,
-        environment: @escaping @Sendable (String) -> String?
+        system: (file: String, directories: [String])? = nil, environment: @escaping @Sendable (String) -> String?
     ) {
         (self.configuration, self.libraryNames, self.environment) = (configuration, libraryNames, environment)
+        self.system = system
     }
 
     /// Sends a request and returns the response, regardless of its status.
@@ -136,8 +140,13 @@ public final class CurlTransport: HTTPTransport {
         try worker.withLock { worker in
             if let worker { return worker }
             let library = try CurlLibrary.load(names: libraryNames)
-            let roots = try TrustRoots.find(configuration, environment: environment, builtIn: library.builtInRoots)
-            let started = try CurlWorker(library, CurlOptions(configuration: configuration, roots: roots))
+            let roots = try TrustRoots.find(
+                configuration, environment: environment,
+                builtIn: system.map { ($0.file, nil) } ?? library.builtInRoots,
+                hashedDirectories: system?.directories ?? TrustRoots.hashedDirectories)
+            let list = NoProxyList(environment("no_proxy") ?? environment("NO_PROXY") ?? "")
+            let started = try CurlWorker(
+                library, CurlOptions(configuration: configuration, roots: roots, hostsWithoutProxy: list))
             worker = started
             return started
         }

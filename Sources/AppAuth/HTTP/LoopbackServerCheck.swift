@@ -1,31 +1,19 @@
 internal import AppAuthProtocol
 internal import CShims
+internal import Glibc
 
 /// The check of a server on loopback, before a request is sent to it or a page of it is opened.
 ///
 /// If a local provider or API has ended, another user of the machine can listen on its port, and would receive what is
 /// meant for it. The kernel reports whose program has the other end of a connection (sock_diag(7)).
 package struct LoopbackServerCheck: Sendable {
-    private let trustedUsers: Set<UInt32>
-    /// Whether the kernel tells all users apart here.
-    private let knowsEveryUser: Bool
+    private let desktop: DesktopSession
 
     /// - Parameter desktop: The users of this process, of its login session and of its desktop are trusted.
-    package init(in desktop: DesktopSession) {
-        trustedUsers = desktop.trustedUsers.union([desktop.user])
-        knowsEveryUser = desktop.hasEveryUser
-    }
+    package init(in desktop: DesktopSession) { self.desktop = desktop }
 
     /// Returns whether a server of a user may receive requests.
-    ///
-    /// Services of the system run as users below 1000, or above 61183: systemd's dynamic users, and `nobody`. In a user
-    /// namespace, the latter stands for all users whose number is unknown there.
-    package func accepts(_ user: UInt32) -> Bool {
-        trustedUsers.contains(user) || user < 1000 || (61184..<Self.nobody).contains(user)
-            || user == Self.nobody && knowsEveryUser
-    }
-
-    private static let nobody: UInt32 = 65534
+    package func accepts(_ user: UInt32) -> Bool { desktop.accepts(user) }
 
     /// Returns the user that a server belongs to; nil if no server listens or the kernel does not report the user.
     ///
@@ -56,21 +44,39 @@ extension Environment {
     ///
     /// The rule, and the app's choice of ``CurlTransport/LoopbackServers``, are those of requests.
     ///
-    /// - Returns: Whether the server is known: false if none listens, so that any user can start one, or if the kernel does
-    ///   not report it.
+    /// - Returns: Whether the server is known: as ``checkServer(at:_:_:)``.
     @discardableResult
     package func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
-        guard url.scheme == "http", (transport as? CurlTransport)?.trustsAllServers != true else { return true }
-        let host = url.host.filter { !"[]".contains($0) }
-        // A browser may choose either.
-        let addresses = host == "localhost" ? ["127.0.0.1", "::1"] : [host]
-        let (port, check) = (url.port ?? 80, LoopbackServerCheck(in: .current))
+        guard url.scheme == "http" else { return true }
+        return try checkServer(at: url.host, url.port ?? 80, stage)
+    }
+
+    /// Throws if a server on this machine belongs to another user, or if another user's program has a connection at its
+    /// address.
+    ///
+    /// - Returns: Whether the server is known: false if none listens at one of the addresses that a client may choose, so that
+    ///   any user can start one, or if the kernel does not report it.
+    package func checkServer(at host: String, _ port: UInt16, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
+        guard (transport as? CurlTransport)?.trustsAllServers != true else { return true }
+        let (addresses, check) = (Self.addresses(of: host), LoopbackServerCheck(in: .current))
         let owners = addresses.compactMap { check.owner(of: $0, Int32(port)) }
         let users = owners + addresses.flatMap { check.connected(at: $0, Int32(port)) }
         if let user = users.first(where: { !check.accepts($0) }) {
-            throw .foreignServer("\(url.host):\(port)", of: user, stage)
+            throw .foreignServer("\(host):\(port)", of: user, stage)
         }
-        return !owners.isEmpty
+        return owners.count == addresses.count
+    }
+
+    /// Returns the addresses to which clients may connect for a host of this machine. A name, and any other notation of an
+    /// address, may lead to IPv4 or IPv6, if this machine has it.
+    private static func addresses(of host: String) -> [String] {
+        let address = host.filter { !"[]".contains($0) }
+        guard !address.isLoopbackHost || address.lowercased() == "localhost" else { return [address] }
+        var port: UInt16 = 0
+        let listener = shims_listen_loopback(AF_INET6, 0, 1, &port)
+        guard listener >= 0 else { return ["127.0.0.1"] }
+        shims_end(listener)
+        return ["127.0.0.1", "::1"]
     }
 }
 

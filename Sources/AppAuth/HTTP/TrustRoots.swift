@@ -8,7 +8,10 @@ package enum TrustRoots: Sendable, Hashable {
     /// The default that libcurl was built with.
     case builtIn
     /// Only these: a file or the contents of several files, and a folder with hashed names.
-    case chosen(file: String?, bundle: [UInt8]?, directory: String?)
+    ///
+    /// The fallback is the system's file of roots, for an issuer that the folder does not have: an administrator may have
+    /// added it only there. To read it takes long.
+    case chosen(file: String?, bundle: [UInt8]?, directory: String?, fallback: String? = nil)
 
     /// The folders in which distributions keep roots under the names that OpenSSL looks them up by. With such a folder,
     /// OpenSSL reads one file per connection. The bundle, libcurl's default, costs 19 ms of CPU time.
@@ -34,7 +37,7 @@ package enum TrustRoots: Sendable, Hashable {
         builtIn: (file: String?, directory: String?), hashedDirectories: [String] = hashedDirectories
     ) throws(AuthError) -> TrustRoots {
         var files: [(path: String, source: String)] = []
-        var directory: String?
+        var (directory, fallback) = (String?.none, String?.none)
         switch configuration.roots {
         case .files(let paths): files = paths.map { ($0, "the configuration") }
         case .system:
@@ -45,6 +48,7 @@ package enum TrustRoots: Sendable, Hashable {
             if let path = environment("SSL_CERT_DIR"), !path.isEmpty { directory = try checked(path) }
             if files.isEmpty, directory == nil {
                 directory = hashedDirectories.first(where: holdsHashedCertificates)
+                if directory != nil { fallback = builtIn.file.flatMap { access($0, R_OK) == 0 ? $0 : nil } }
                 if directory == nil {
                     if configuration.additionalRoots.isEmpty { return .builtIn }
                     directory = builtIn.directory
@@ -60,8 +64,18 @@ package enum TrustRoots: Sendable, Hashable {
         }
         var contents: [[UInt8]] = []
         for file in files { contents.append(try read(file.path, source: file.source)) }
-        if files.count < 2 { return .chosen(file: files.first?.path, bundle: nil, directory: directory) }
-        return .chosen(file: nil, bundle: contents.flatMap { $0 + [0x0a] }, directory: directory)
+        if files.count < 2 {
+            return .chosen(file: files.first?.path, bundle: nil, directory: directory, fallback: fallback)
+        }
+        return .chosen(file: nil, bundle: contents.flatMap { $0 + [0x0a] }, directory: directory, fallback: fallback)
+    }
+
+    /// These roots, with those of the fallback. Nil if there is none, or if it cannot be read.
+    var withFallback: TrustRoots? {
+        guard case .chosen(let file, let bundle, let directory, let fallback?) = self else { return nil }
+        guard let roots = try? Self.read(fallback, source: "libcurl's default") else { return nil }
+        let others = bundle ?? file.flatMap { try? InputFile.read($0, atMost: 64 << 20) } ?? []
+        return .chosen(file: nil, bundle: others + [0x0a] + roots, directory: directory)
     }
 
     /// Returns whether a folder contains hashed names. A few may be an administrator's additions to a bundle.

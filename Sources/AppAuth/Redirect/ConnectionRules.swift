@@ -10,7 +10,9 @@ package protocol ConnectionRules: Sendable {
     static var keepsAbandonedRedirects: Bool { get }
 
     /// Returns a request of which nothing has arrived.
-    func newRequest() -> Request
+    ///
+    /// - Parameter isForeign: Whether a program of another user may have sent it.
+    func newRequest(isForeign: Bool) -> Request
 
     /// Reads bytes of a request and returns the next step for it. An empty slice is the end of the input.
     mutating func read(

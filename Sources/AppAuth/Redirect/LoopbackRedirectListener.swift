@@ -113,7 +113,8 @@ public final class LoopbackRedirectListener: Sendable {
     deinit { close() }
 
     /// The reason why programs of other users may connect although the check is ``SameUserCheck/automatic``. It is nil
-    /// if they are rejected or the app has made the choice.
+    /// if they are rejected, if the app has made the choice, or if no other person runs a program here. (Under WSL, the
+    /// users of Windows count too.)
     public let sameUserObstacle: BrowserObstacle?
 
     /// The redirect URI for the authorization request, for example `http://127.0.0.1:41235/callback`.
@@ -127,7 +128,8 @@ public final class LoopbackRedirectListener: Sendable {
     /// users that were closed unread. A large number suggests that another program is probing the port.
     public var ignoredRequests: Int { server.ignored }
 
-    /// Returns a one-time URL of this process that redirects the first GET, and no other, to another address.
+    /// Returns a one-time URL of this process that redirects to another address until a redirect is accepted. Openers may ask
+    /// for it before the browser does. If a program of another user has opened it, it is used up.
     ///
     /// Open it in place of that address. Its `state` or `id_token_hint` then stays out of argument lists, which every
     /// user of the machine can read. The provider's text also does not reach an opener or a shell.
@@ -144,12 +146,19 @@ public final class LoopbackRedirectListener: Sendable {
         return server.withRules { routes, _ in routes.oneTimeURL(secret: Self.secret(key, number), to: target) }
     }
 
-    /// Waits until a browser has opened each one-time URL.
+    /// Waits until a browser has opened each one-time URL. If a program that may be an opener has, waits 3 s for the browser.
     package func oneTimeURLsUsed() async throws {
         while server.withRules({ routes, _ in routes.hasUnusedOneTimeURL }) {
             try await Task.sleep(for: .milliseconds(50))
         }
+        let end = ContinuousClock.now + .seconds(3)
+        while !server.withRules({ routes, _ in routes.areOneTimeURLsShown }), .now < end {
+            try await Task.sleep(for: .milliseconds(50))
+        }
     }
+
+    /// Calls a function when the first connection of another user's program is refused.
+    func onRefusal(_ learn: @escaping @Sendable () -> Void) { server.onRefusal(learn) }
 
     /// Waits for a redirect that `match` recognises.
     ///

@@ -8,6 +8,7 @@ package typealias OneTimeTarget = @Sendable () throws(AuthError) -> String
 package struct RedirectRoutes: ConnectionRules {
     /// A request, from its first byte on.
     package struct Request: Sendable {
+        fileprivate let isForeign: Bool
         fileprivate var headReader: RequestHeadReader
         package fileprivate(set) var head: RequestHead?
         /// Reads the form that follows the head of a POST to the redirect path.
@@ -29,7 +30,11 @@ package struct RedirectRoutes: ConnectionRules {
     private let pages: CompletionPages
     private let template: PageTemplate
     private var oneTimeTargets: [String: OneTimeTarget] = [:]
+    /// The one-time paths that a program of another user has opened. The user learns of it.
     private var spentPaths: Set<String> = []
+    /// The one-time paths that were opened, and those that a page of a browser shows.
+    private var openedPaths: Set<String> = []
+    private var shownPaths: Set<String> = []
 
     /// Creates the routes.
     ///
@@ -52,7 +57,9 @@ package struct RedirectRoutes: ConnectionRules {
         template = PageTemplate(light: pages.light, dark: pages.dark)
     }
 
-    /// Returns a URL with the path `/open/` and the secret, valid for one GET.
+    /// Returns a URL with the path `/open/` and the secret, valid until a redirect is accepted.
+    ///
+    /// A request is not a user: some openers, such as KDE's KIO, ask for the type of the page before they start a browser.
     package mutating func oneTimeURL(secret: String, to target: @escaping OneTimeTarget) -> String {
         let path = "/open/" + secret
         oneTimeTargets[path] = target
@@ -60,11 +67,16 @@ package struct RedirectRoutes: ConnectionRules {
     }
 
     /// Whether a one-time URL has not been opened yet.
-    package var hasUnusedOneTimeURL: Bool { !oneTimeTargets.isEmpty }
+    package var hasUnusedOneTimeURL: Bool { !openedPaths.isSuperset(of: oneTimeTargets.keys) }
+
+    /// Whether a browser has said that it shows each one-time URL to its user (Fetch Metadata).
+    package var areOneTimeURLsShown: Bool { shownPaths.isSuperset(of: oneTimeTargets.keys) }
 
     // MARK: a request
 
-    package func newRequest() -> Request { Request(headReader: RequestHeadReader(limit: headLimit)) }
+    package func newRequest(isForeign: Bool = false) -> Request {
+        Request(isForeign: isForeign, headReader: RequestHeadReader(limit: headLimit))
+    }
 
     package mutating func read(
         _ bytes: ArraySlice<UInt8>, of request: inout Request, in phase: RedirectPhase
@@ -92,6 +104,9 @@ package struct RedirectRoutes: ConnectionRules {
         if let form = request.form { return redirect(form, head, phase) }
         // Rejects a web page whose own name resolves to the loopback address (DNS rebinding).
         guard authorities.contains(head.authority) else { return ignore(.plain(421)) }
+        if let target = oneTimeTargets[head.path], phase == .open, !spentPaths.contains(head.path) {
+            return open(target, head, isForeign: request.isForeign)
+        }
         guard head.method == "GET" else {
             let allowed = formLimit != nil && head.path == path ? "GET, POST" : "GET"
             return ignore(.methodNotAllowed(head.method, allowed: allowed))
@@ -107,14 +122,24 @@ package struct RedirectRoutes: ConnectionRules {
             case .finished(let page): return .page(template.response(200, page, for: head).bytes)
             }
         }
-        if let target = oneTimeTargets.removeValue(forKey: head.path) {
-            spentPaths.insert(head.path)
-            do { return .respond(RedirectResponse.seeOther(try target()).bytes) } catch {
-                return .fail(RedirectResponse(status: 403, body: "\(error.message)\n").bytes, error)
-            }
-        }
-        if spentPaths.contains(head.path) { return ignore(template.response(410, pages.usedLink, for: head)) }
+        if oneTimeTargets[head.path] != nil { return ignore(template.response(410, pages.usedLink, for: head)) }
         return ignore(.plain(404))
+    }
+
+    private mutating func open(_ target: OneTimeTarget, _ head: RequestHead, isForeign: Bool) -> ConnectionStep {
+        // An opener that asks for the type must not follow: a pushed request may be valid once (RFC 9126 §7.3).
+        if head.method == "HEAD", !head.isPrefetch {
+            return .respond(
+                RedirectResponse(status: 200, fields: [.init(name: "Content-Type", value: "text/html")]).bytes)
+        }
+        guard head.method == "GET" else { return ignore(.methodNotAllowed(head.method, allowed: "GET, HEAD")) }
+        guard !head.isPrefetch else { return ignore(.plain(503)) }
+        if isForeign { spentPaths.insert(head.path) }
+        openedPaths.insert(head.path)
+        if head["sec-fetch-mode"] == "navigate" { shownPaths.insert(head.path) }
+        do { return .respond(RedirectResponse.seeOther(try target()).bytes) } catch {
+            return .fail(RedirectResponse(status: 403, body: "\(error.message)\n").bytes, error)
+        }
     }
 
     /// Only one redirect is accepted; every later one counts as used.

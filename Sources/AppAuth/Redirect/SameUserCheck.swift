@@ -13,7 +13,7 @@ extension LoopbackRedirectListener {
         ///
         /// It is off if the kernel does not report the user; under WSL, where the browser runs in Windows; and if the
         /// user of the login session is unknown, as in a system service, or in a container outside a login session.
-        /// ``LoopbackRedirectListener/sameUserObstacle`` then gives the reason.
+        /// ``LoopbackRedirectListener/sameUserObstacle`` then gives the reason, if other users run programs here.
         case automatic
         /// On. If the kernel does not report the user, the listener cannot be created.
         case required
@@ -27,7 +27,7 @@ extension LoopbackRedirectListener {
 package struct PeerCheck: Sendable {
     /// Whether connections of other users are rejected. If not, they are the first to be evicted.
     package let turnsAway: Bool
-    /// The reason why they are not rejected, if the choice was left to the library.
+    /// The reason why they are not rejected, if the choice was left to the library and there may be others.
     package let obstacle: BrowserObstacle?
     private let users: Set<UInt32>
     /// The socket for queries to the kernel. It is opened in advance, for the case that descriptors run out.
@@ -58,15 +58,17 @@ package struct PeerCheck: Sendable {
             guard isTold else { throw Self.untold }
             (turnsAway, obstacle) = (true, nil)
         case .automatic:
-            obstacle =
+            let reason: String? =
                 if !isTold {
-                    .othersMayConnect("the kernel does not report which user connects")
+                    "the kernel does not report which user connects"
                 } else if desktop.isWSL {
-                    .othersMayConnect("the browser runs in Windows")
+                    "the browser runs in Windows"
                 } else if desktop.users.isEmpty {
-                    .othersMayConnect("the user of the browser is unknown")
+                    "the user of the browser is unknown"
                 } else { nil }
-            turnsAway = obstacle == nil
+            turnsAway = reason == nil
+            // The programs of Windows are not in this system's list.
+            obstacle = reason.flatMap { desktop.isWSL || desktop.hasOtherUsers ? .othersMayConnect($0) : nil }
         }
     }
 

@@ -153,14 +153,15 @@ struct SocketLoop<Rules: ConnectionRules> {
             // Check before reading: a request of another user must have no effect.
             let admission = admit(descriptor)
             if admission == .refused {
-                server.ignore()
+                server.refuse()
                 shims_end(descriptor)
                 continue
             }
             if connections.count >= limits.connections { evict() }
             connections.append(
                 SocketConnection(
-                    descriptor: descriptor, request: server.withRules { rules, _ in rules.newRequest() },
+                    descriptor: descriptor,
+                    request: server.withRules { rules, _ in rules.newRequest(isForeign: admission == .foreign) },
                     isForeign: admission == .foreign, limits: limits, now: now))
             // The request has usually arrived with the connection.
             serve(connections.count - 1, now: now)

@@ -25,6 +25,9 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
         var rules: Rules
         var phase = RedirectPhase.open
         var ignored = 0
+        /// Learns that a connection of another user was refused, once.
+        var refusal: (@Sendable () -> Void)?
+        var hasRefused = false
         var waiter: Waiter?
         var failure: AuthError?
         var finishers: [CheckedContinuation<Void, Never>] = []
@@ -104,6 +107,15 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
 extension SocketServer {
     /// The number of requests and connections that had no effect.
     var ignored: Int { state.withLock { $0.ignored } }
+
+    /// Calls a function when the first connection of another user is refused, or now if one was.
+    func onRefusal(_ learn: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock { state in
+            if !state.hasRefused { state.refusal = learn }
+            return state.hasRefused
+        }
+        if isLate { learn() }
+    }
 
     /// Waits for a redirect that `match` recognises.
     func redirect<Value: Sendable>(match: @escaping @Sendable (_ parameters: String) -> Value?) async throws -> Value {
@@ -199,6 +211,16 @@ extension SocketServer {
 
     /// Counts a request or a connection that has no effect.
     func ignore() { state.withLock { $0.ignored += 1 } }
+
+    /// Counts a connection of another user.
+    func refuse() {
+        let learn = state.withLock { state in
+            state.ignored += 1
+            state.hasRefused = true
+            return state.refusal.take()
+        }
+        learn?()
+    }
 
     /// Fails the caller that waits for the redirect, or the next one.
     func fail(_ error: AuthError) {

@@ -10,7 +10,7 @@ struct DeliveryRules: ConnectionRules {
     static let keepsAbandonedRedirects = true
 
     /// The bytes of the URL.
-    func newRequest() -> [UInt8] { [] }
+    func newRequest(isForeign: Bool) -> [UInt8] { [] }
 
     func read(_ bytes: ArraySlice<UInt8>, of url: inout [UInt8], in phase: RedirectPhase) -> ConnectionStep {
         guard url.count + bytes.count <= RedirectDelivery.largest else { return .ignore(Self.ignored) }

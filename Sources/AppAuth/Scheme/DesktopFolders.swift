@@ -1,6 +1,4 @@
 internal import AppAuthProtocol
-internal import FoundationEssentials
-internal import Glibc
 
 /// The folders of a desktop's settings (XDG Base Directory Specification).
 package struct DesktopFolders: Sendable, Hashable {
@@ -12,7 +10,11 @@ package struct DesktopFolders: Sendable, Hashable {
     package let configuration: String
 
     /// Returns the folders of this process's environment.
-    static func current() throws -> DesktopFolders { try DesktopFolders(ProcessInfo.processInfo.environment) }
+    static func current() throws -> DesktopFolders {
+        let names = ["XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME"]
+        let values = try names.map { ($0, try PathVariable.value($0) ?? "") }
+        return try DesktopFolders(Dictionary(uniqueKeysWithValues: values))
+    }
 
     package init(_ environment: [String: String]) throws {
         // The specification treats a path that is not absolute as unset.

@@ -14,12 +14,12 @@ extension FileTokenStore {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an ID that cannot be the name of a folder,
     ///   and with ``AuthError/Code/store`` if the user has no home folder.
     public init(appID: String, encryptionKeys: [SessionEncryptionKey] = []) throws {
-        try self.init(appID: appID, encryptionKeys: encryptionKeys) { name in getenv(name).map { String(cString: $0) } }
+        try self.init(appID: appID, encryptionKeys: encryptionKeys) { try PathVariable.value($0) }
     }
 
     /// - Parameter variable: Returns the value of an environment variable.
     package init(
-        appID: String, encryptionKeys: [SessionEncryptionKey] = [], variable: (String) -> String?
+        appID: String, encryptionKeys: [SessionEncryptionKey] = [], variable: (String) throws -> String?
     ) throws {
         guard !appID.isEmpty, appID != ".", appID != "..", !appID.utf8.contains(where: { $0 == 0 || $0 == 0x2F }) else {
             throw AuthError(
@@ -27,11 +27,8 @@ extension FileTokenStore {
                 "expected an app ID that can be the name of a folder, found '\(appID)'", outcome: .notSent)
         }
         let folder =
-            if let state = variable("XDG_STATE_HOME"), state.hasPrefix("/") { state } else {
-                try
-                    (variable("HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-                    ?? HomeFolder.path(for: "the session of \(appID)"))
-                    + "/.local/state"
+            if let state = try variable("XDG_STATE_HOME"), state.hasPrefix("/") { state } else {
+                try (variable("HOME") ?? HomeFolder.path(for: "the session of \(appID)")) + "/.local/state"
             }
         self.init(path: "\(folder)/\(appID)/session.json", encryptionKeys: encryptionKeys)
     }

@@ -11,8 +11,9 @@ internal import JOSE
 /// Before a refresh token is sent, the store reserves room in `NAME.new` for the new tokens, so a disk that fills
 /// up meanwhile does not cost the session.
 ///
-/// The file has mode 0600. Missing folders are created with mode 0700; existing folders keep theirs. The store rejects
-/// a symbolic link, a file of another user, and any content that is not a session. The error names the file
+/// The file has mode 0600. Missing folders are created with mode 0700; existing folders keep theirs. A symbolic link is
+/// followed to a file of this user with mode 0600, in a folder that only this user and root can change: the link stays. The
+/// store rejects any other link, a file of another user, and any content that is not a session. The error names the file
 /// (``StoreProblem/damaged``). Such a file is neither overwritten nor removed; ``discard()`` sets it aside.
 ///
 /// If the folder cannot be synchronised after a rename or removal, the change is visible but the call fails. The store
@@ -24,8 +25,8 @@ internal import JOSE
 /// ``StoreProblem/unavailable``, and the session does not end.
 ///
 /// On a machine without a keyring, the session can be encrypted with ``SessionEncryptionKey``s. A session that is not
-/// encrypted is then rejected (``StoreProblem/notEncrypted``). To encrypt it, create an encrypted store with another
-/// path, and move the session there with ``TokenStore/moveSession(to:)``. The key protects the content, not the place: a
+/// encrypted is then rejected (``StoreProblem/notEncrypted``). To encrypt it, sign out, and sign
+/// in again with keys. The key protects the content, not the place: a
 /// program that can write the folder can put back an older file, or another file that was encrypted with the same key.
 ///
 /// ```swift
@@ -111,8 +112,8 @@ public struct FileTokenStore: TokenStore {
     /// Sets aside a file that is not a usable session (``StoreProblem/damaged``), or that is encrypted with another key
     /// (``StoreProblem/encryption``), so that a new one can be stored.
     ///
-    /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. For a symbolic
-    /// link, the link is renamed. A readable session stays, and is not an error. One that is not encrypted, although the
+    /// The file is renamed to `NAME.damaged-DATE` in the same folder, and neither changed nor deleted. A symbolic link that
+    /// is not followed is renamed itself. A readable session stays, and is not an error. One that is not encrypted, although the
     /// store has keys, stays too, and is an error (``StoreProblem/notEncrypted``).
     ///
     /// - Returns: The new path, or nil if there was nothing to set aside.
@@ -153,11 +154,19 @@ public struct FileTokenStore: TokenStore {
 
     private var file: SessionFile {
         SessionFile(
-            path: path, location: location, largestRecord: largestRecord, cipher: RecordCipher(keys: encryptionKeys),
-            synchronise: synchroniseFile, folder: folder, isUnsafe: isUnsafe)
+            file: ownedFile, location: location, largestRecord: largestRecord,
+            cipher: RecordCipher(keys: encryptionKeys))
     }
-    private var folder: Folder { Folder(of: path, location: location, synchronise: synchroniseFolder) }
-    private var lock: LockFile { LockFile(path: path + ".lock", location: location, folder: folder) }
+    private var ownedFile: OwnedFile {
+        OwnedFile(
+            path: path, location: location, limit: largestRecord, isUnsafe: isUnsafe, synchronise: synchroniseFile,
+            synchroniseFolder: synchroniseFolder)
+    }
+    private var folder: Folder { ownedFile.folder }
+    private var lock: LockFile {
+        let file = ownedFile
+        return LockFile(path: file.path + ".lock", location: location, folder: file.folder)
+    }
     /// The lock. Its file and folder are created if they are missing, unless a session is expected but missing.
     private var lockToTake: LockFile {
         var lock = lock

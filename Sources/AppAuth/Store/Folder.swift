@@ -18,7 +18,7 @@ package struct Folder: Sendable {
         self.init(of: file, location: location) { Glibc.fsync($0) }
     }
 
-    private static func parent(of path: String) -> String {
+    static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -94,6 +94,25 @@ package struct Folder: Sendable {
 
     private static let wayOut = "run this as that user, without sudo, or name another folder"
 
+    /// Whether only this user and root can replace files here.
+    var isSafe: Bool {
+        var status = stat()
+        guard stat(path, &status) == 0, [0, geteuid()].contains(status.st_uid) else { return false }
+        return status.st_mode & 0o022 == 0 || status.st_mode & S_ISVTX != 0
+    }
+
+    /// Returns the name of the file at a path, if it has another one there: a file system that does not tell capital letters
+    /// apart (vfat, CIFS, folders of ext4 with `chattr +F`) opens the file of another session. Nil on other file systems.
+    func otherName(for path: String, _ found: stat) -> String? {
+        let name = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        let swapped = String(decoding: name.utf8.map { $0.isASCIILetter ? $0 ^ 0x20 : $0 }, as: UTF8.self)
+        var status = stat()
+        guard lstat("\(self.path)/\(swapped)", &status) == 0, status.st_ino == found.st_ino,
+            status.st_dev == found.st_dev, let names = try? FolderNames.read(self.path), !names.contains(name)
+        else { return nil }
+        return names.first { $0.lowercased() == name.lowercased() }
+    }
+
     /// Returns what the user can do if the mode of a file, or of a folder above it, forbids to open it. Nil if that is
     /// unknown.
     static func remedy(ifDenied path: String) -> String? {
@@ -115,7 +134,7 @@ package struct Folder: Sendable {
     }
 
     /// Synchronises the folder. A rename is durable only after that.
-    func synchronise() throws {
+    package func synchronise() throws {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw AuthError.store(location, "cannot be synchronised", errno: errno) }
         defer { close(descriptor) }

@@ -1,14 +1,15 @@
 internal import AppAuthProtocol
 internal import Glibc
+internal import JOSE
 
 /// The user's home folder.
-enum HomeFolder {
+package enum HomeFolder {
     /// Returns `$HOME`, or else the home folder in the system's user database. A sandbox or a container sets `$HOME` to
     /// a writable folder, and the one in the database often does not exist.
     ///
     /// - Parameter location: The store, for the error.
     static func path(for location: String) throws -> String {
-        if let home = getenv("HOME").map({ String(cString: $0) }), home.hasPrefix("/") { return home }
+        if let home = try variable() { return home }
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 16384)
@@ -19,5 +20,34 @@ enum HomeFolder {
                 outcome: .notSent)
         }
         return home
+    }
+
+    /// Returns `$HOME`, or nil if it is unset or empty.
+    ///
+    /// - Throws: ``AuthError`` if it is relative: each folder of a shell would have other sessions.
+    package static func variable() throws -> String? {
+        guard let home = try PathVariable.value("HOME") else { return nil }
+        guard home.hasPrefix("/") else {
+            throw AuthError(
+                .store, .store, "HOME is '\(home.onOneLine)': expected an absolute path", outcome: .notSent)
+        }
+        return home
+    }
+}
+
+/// A path in the environment. A path is bytes, and a file name in Latin-1 is valid: if it were read as text with
+/// replacements, it would be another folder.
+package enum PathVariable {
+    /// Returns the value of a variable; nil if it is unset or empty.
+    ///
+    /// - Throws: ``AuthError`` if it is not UTF-8.
+    package static func value(_ name: String) throws -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        guard let path = String(validatingCString: value) else {
+            throw AuthError(
+                .store, .store, "\(name) is not UTF-8: expected a path of a folder whose name is UTF-8",
+                outcome: .notSent)
+        }
+        return path
     }
 }

@@ -35,10 +35,12 @@ extension AuthError {
 extension KeyringTokenStore {
     /// Chooses the keyring if it can be used now, or else another store.
     ///
-    /// The choice is made here, once, by a trial. Later failures are errors and never change the store.
+    /// The choice is made here, once, by a trial. Later failures are errors and never change the store. If the keyring is
+    /// locked or does not exist yet, the trial prompts the user, unless ``mayPrompt`` is false or the call is unattended
+    /// (``TokenStoreCall/isUnattended``).
     ///
-    /// If only the other store has a session, that store is chosen, without a prompt, and the session stays there:
-    /// ``TokenStore/moveSession(to:)`` moves it to the keyring. If the keyring cannot be used at the moment, a session
+    /// If only the other store is known to have a session, that store is chosen, without a prompt, until the user signs out. If
+    /// the keyring cannot be used at the moment, a session
     /// in it is not visible in the other store, so an app for both desktop and cron jobs should name one store.
     ///
     /// ```swift
@@ -50,7 +52,10 @@ extension KeyringTokenStore {
     public func orElse(_ other: some TokenStore) async throws -> TokenStoreChoice {
         // A user who has declined the keyring is not asked at each start: the list needs no prompt.
         let isListed: Bool
-        do { isListed = try await self.isListed } catch let error as AuthError {
+        do { isListed = try await self.isListed } catch let error as AuthError where error.storeProblem == .locked {
+            // A locked keyring hides its entries. The trial asks the user to unlock it.
+            isListed = false
+        } catch let error as AuthError {
             return TokenStoreChoice(store: other, isKeyring: false, refusal: error)
         }
         if !isListed, try await other.load() != nil {

@@ -8,7 +8,10 @@ extension String {
     package var quotedForShell: String? {
         guard onOneLine.utf8.elementsEqual(utf8) else { return nil }
         // zsh replaces `=ls` by a path, and old versions of fish `%self` by a number.
-        let isPlain = utf8.allSatisfy { $0.isASCIIAlphanumeric || "_@%+:,./-".utf8.contains($0) }
+        let isEmptyOption = hasPrefix("--") && hasSuffix("=")
+        let isPlain = utf8.dropLast(isEmptyOption ? 1 : 0).allSatisfy {
+            $0.isASCIIAlphanumeric || "_@%+:,./-".utf8.contains($0)
+        }
         guard !isPlain || isEmpty || hasPrefix("%") else { return self }
         guard !isEmpty else { return "''" }
         // Inside single quotes, fish reads `\'` and `\\` as escapes, and the other shells read a backslash as itself.

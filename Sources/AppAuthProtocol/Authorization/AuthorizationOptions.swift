@@ -105,6 +105,12 @@ extension AuthorizationRequest {
             return options
         }
 
+        /// Whether the app has chosen a parameter that the provider may set too.
+        func sets(_ name: String) -> Bool {
+            let isChosen = ["prompt": prompt != nil, "ui_locales": !uiLocales.isEmpty, "display": display != nil]
+            return isChosen[name] == true || additionalParameters.contains { $0.name == name }
+        }
+
         /// Whether a response without the issuer's name, or with another one, is refused before its code is sent: by the
         /// `iss` that the provider promises (RFC 9207), or because the response or its ID token is signed (JARM §2.4,
         /// RFC 9700 §4.4.2).

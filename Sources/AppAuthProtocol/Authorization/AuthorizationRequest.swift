@@ -32,6 +32,8 @@ public struct AuthorizationRequest: Sendable {
     /// The parameters in the browser's URL: all of them, or a reference to them.
     private(set) var carried: FormParameters
     private let endpoint: SecureURL
+    /// The parameters of the provider's authorization endpoint that the app's own have replaced, as `name=value`.
+    package let overruled: [String]
 
     /// The URL for the browser. It contains the state and may contain the user's name: show it only to the user.
     public var url: String { endpoint.appending(carried) }
@@ -73,7 +75,7 @@ public struct AuthorizationRequest: Sendable {
                 options.confirmed, for: Self.endpoints, redirectURI: redirectURI)
         (self.redirectURI, self.scope, self.options) = (redirectURI, scope, options)
         (self.state, self.nonce, self.pkce, self.proof) = (state, nonce, pkce, proof)
-        endpoint = try client.provider.require(.authorization)
+        let page = try client.provider.require(.authorization)
         if let mode = options.responseMode?.rawValue, let known = client.provider.responseModes, !known.contains(mode) {
             throw AuthError(
                 .invalidMetadata, .authorization,
@@ -92,7 +94,8 @@ public struct AuthorizationRequest: Sendable {
         // RFC 9449 §10: only the holder of this key can use the code.
         parameters.append("dpop_jkt", proof?.key.thumbprint)
         try options.append(to: &parameters, scope: scope)
-        try Self.checkQuery(of: endpoint, client.provider)
+        try Self.checkQuery(of: page, client.provider)
+        (endpoint, overruled) = try Self.merge(page, into: &parameters, options)
         // The library itself sets each parameter once.
         if endpoint.query != nil || !options.additionalParameters.isEmpty {
             try Self.requireEachOnce(parameters, endpoint)
@@ -119,14 +122,19 @@ public struct AuthorizationRequest: Sendable {
     /// The endpoints that show the user a page, or that get a code or issue a token.
     package static let endpoints: [ProviderMetadata.Endpoint] = [.authorization, .pushedAuthorizationRequest, .token]
 
-    /// The names that the query of a provider's authorization endpoint must not have: those of all parameters that this
-    /// library sets. Otherwise, the provider could, for example, keep its own page from being shown (`prompt=none`).
+    /// The parameters that a provider may have in the query of its authorization endpoint, although this library sets them
+    /// too: they only change its pages. Microsoft 365 has `prompt=select_account`.
+    private static let providerParameters: Set<String> = ["prompt", "ui_locales", "display"]
+
+    /// The names that the query of a provider's authorization endpoint must not have: those of all other parameters that
+    /// this library sets.
     private static let ownParameters = Options.reservedParameters.union([
-        "prompt", "login_hint", "max_age", "acr_values", "ui_locales", "display", "claims", "authorization_details",
-        "resource", "response_mode", "id_token_hint", "dpop_jkt",
+        "login_hint", "max_age", "acr_values", "claims", "authorization_details", "resource", "response_mode",
+        "id_token_hint", "dpop_jkt",
     ])
 
-    /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request.
+    /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request. The
+    /// provider cannot keep its own page from being shown either (`prompt=none`).
     private static func checkQuery(of endpoint: SecureURL, _ provider: ProviderMetadata) throws {
         guard provider.isDiscovered, let query = endpoint.query else { return }
         guard let parameters = FormParameters(decoding: query) else {
@@ -134,11 +142,37 @@ public struct AuthorizationRequest: Sendable {
                 .invalidMetadata, .authorization, "expected parameters in the query of 'authorization_endpoint'",
                 outcome: .notSent)
         }
-        guard let name = parameters.items.map(\.name).first(where: ownParameters.contains) else { return }
+        let hidesPage = parameters.values("prompt").contains { $0.split(separator: " ").contains("none") }
+        let repeated = parameters.repeatedName.flatMap { providerParameters.contains($0) ? $0 : nil }
+        guard
+            let name = parameters.items.map(\.name).first(where: ownParameters.contains) ?? repeated
+                ?? (hidesPage ? "prompt=none" : nil)
+        else { return }
         throw AuthError(
             .invalidMetadata, .authorization,
             "expected an 'authorization_endpoint' without the parameter '\(name)', which the app sets",
             outcome: .notSent)
+    }
+
+    /// Moves the parameters that a provider may set from its endpoint into the request. They take precedence over the
+    /// defaults of this library, and the app's own over them.
+    ///
+    /// - Returns: The endpoint without them, and those that the app's own have replaced.
+    private static func merge(
+        _ endpoint: SecureURL, into parameters: inout FormParameters, _ options: Options
+    ) throws -> (endpoint: SecureURL, overruled: [String]) {
+        let named = endpoint.query.flatMap { FormParameters(decoding: $0) }?.items ?? []
+        let moved = named.filter { providerParameters.contains($0.name) }
+        guard !moved.isEmpty else { return (endpoint, []) }
+        var overruled: [String] = []
+        for item in moved {
+            if options.sets(item.name) {
+                if parameters.values(item.name) != [item.value] { overruled.append("\(item.name)=\(item.value)") }
+            } else {
+                parameters.set(item.name, item.value)
+            }
+        }
+        return (try endpoint.removing(Set(moved.map(\.name))), overruled)
     }
 
     /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts

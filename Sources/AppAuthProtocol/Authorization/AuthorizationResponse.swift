@@ -56,8 +56,11 @@ extension AuthorizationRequest {
 
     /// Returns the contents of a response to this request.
     func grant(in parameters: FormParameters) throws -> AuthorizationGrant {
-        // RFC 6749 §3.1: parameters are not repeated.
-        if let name = parameters.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
+        // RFC 6749 §3.1: parameters are not repeated. If one that only explains an error is, the user still learns of it.
+        let explanation = ["error_description", "error_uri"]
+        var compared = parameters
+        if !parameters.values("error").allSatisfy(\.isEmpty) { explanation.forEach { compared.remove($0) } }
+        if let name = compared.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
         try checkIssuer(parameters.values("iss").first)
         // RFC 6749 §3.1: a parameter without a value counts as absent.
         if let error = parameters.values("error").first, !error.isEmpty {

@@ -14,8 +14,7 @@ extension AuthorizationRequest {
         let url = try client.require(.pushedAuthorizationRequest)
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         let response = try await endpoint.post(pushedParameters, to: url, stage: .authorization)
-        // RFC 9126 §2.2: 201, and nothing else.
-        guard response.status == .created else {
+        guard response.isAccepted else {
             // The server can also read these inside a signed request, and might repeat them.
             let inside = [state, nonce, options.idTokenHint].compactMap(\.self)
             throw response.oauthError(from: url, stage: .authorization, hiding: inside, expected: .created)

@@ -108,7 +108,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
     public func send(in environment: Environment) async throws -> BackchannelAuthentication {
         let clientEndpoint = ClientEndpoint(client: client, environment: environment)
         let response = try await clientEndpoint.post(form, to: endpoint, stage: .authorization)
-        guard response.status == .ok else {
+        guard response.isAccepted else {
             throw response.oauthError(from: endpoint, stage: .authorization)
         }
         return try BackchannelAuthentication(response, to: self, received: environment.now())

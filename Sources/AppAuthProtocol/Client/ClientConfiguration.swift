@@ -28,7 +28,7 @@ public struct ClientConfiguration: Sendable {
     /// The result of dynamic client registration (RFC 7591), if any. It is stored with the session.
     public var registration: ClientRegistration?
     /// The scopes that a sign-in requests. If nil, `openid`, `profile` and `offline_access`, as far as the provider
-    /// lists them (``ProviderMetadata/scopes``).
+    /// lists them (``ProviderMetadata/scopes``) and has registered the client for them (``registration``).
     public var scope: [Scope]?
     /// Scopes that a sign-in requests in addition to ``scope``, for example those that a resource requires
     /// (``StepUpChallenge/scope``).
@@ -67,6 +67,13 @@ public struct ClientConfiguration: Sendable {
     ///   ``AuthError/Code/invalidConfiguration`` if ``registration`` has an authentication that the library does not
     ///   have.
     public func client(requiring endpoints: [ProviderMetadata.Endpoint] = [.token]) async throws -> Client {
+        let isIssuer = [clientID, clientID + "/"].contains(issuer.string) || clientID == issuer.string + "/"
+        guard registration != nil || !isIssuer else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "the client ID is the URL of the issuer. Expected the ID that the provider gave your app",
+                outcome: .notSent)
+        }
         var found = if let provider { provider } else { try await fetched() }
         for endpoint in endpoints {
             // RFC 8628 §4 registers this one in the metadata of RFC 8414. Some providers list it only there.
@@ -78,22 +85,36 @@ public struct ClientConfiguration: Sendable {
         return try client(at: found)
     }
 
-    /// Returns the scopes to request: the app's, or by default those of `openid`, `profile` and `offline_access` that
-    /// the provider lists; then the additional ones. For an unknown scope, some providers show an error page of their
-    /// own.
+    /// Returns the scopes to request: the app's, or the default ones that the provider lists; then the additional ones.
+    /// For an unknown scope, some providers show an error page of their own.
     ///
     /// OpenID Connect Discovery §3: every server supports `openid`, and one without a list may support any scope.
     package func scope(at provider: ProviderMetadata, leavingOut tell: ([Scope]) -> Void) -> [Scope] {
         if let scope { return scope.adding(additionalScope) }
-        let isListed = { (value: Scope) in value == .openID || provider.scopes?.contains(value.rawValue) ?? true }
-        let standard: [Scope] = [.openID, .profile, .offlineAccess]
-        let leftOut = standard.filter { !isListed($0) }
+        let wanted = defaultScope
+        let isListed = { (value: Scope) in
+            value == .openID || !Self.standard.contains(value) || provider.scopes?.contains(value.rawValue) ?? true
+        }
+        let leftOut = Self.standard.filter { !wanted.contains($0) || !isListed($0) }
         if !leftOut.isEmpty { tell(leftOut) }
-        return standard.filter(isListed).adding(additionalScope)
+        return wanted.filter(isListed).adding(additionalScope)
+    }
+
+    private static let standard: [Scope] = [.openID, .profile, .offlineAccess]
+
+    /// The scopes that are requested if the app names none, and the provider lists them: those for which it has registered
+    /// the client. Some providers register OpenID Connect clients for the other standard scopes only.
+    private var defaultScope: [Scope] {
+        guard let registered = registration?.metadata.scope, !registered.isEmpty else { return Self.standard }
+        let ofOpenID: [Scope] = Self.standard + [.email, .address, .phone]
+        guard registered.contains(where: ofOpenID.contains) else { return registered }
+        return Self.standard.filter { $0 == .openID || registered.contains($0) }
     }
 
     /// Whether a sign-in requests an ID token.
-    package var requestsIDToken: Bool { (scope ?? [.openID]).adding(additionalScope).contains(.openID) }
+    package var requestsIDToken: Bool {
+        !idTokenRules.areIgnored && (scope ?? defaultScope).adding(additionalScope).contains(.openID)
+    }
 
     private func fetched() async throws -> ProviderMetadata {
         try await discovery.metadata(for: issuer, policy: idTokenRules.issuer)

@@ -24,6 +24,10 @@ public struct IDTokenRules: Sendable, Hashable {
     /// token endpoint, an HMAC (`HS256`) is accepted only if it is named here or registered.
     public var signedResponseAlgorithm: String?
 
+    /// Whether ID tokens are neither expected nor used, because only a resource has demanded the scope `openid`, of a
+    /// server that has no keys to verify them.
+    package var areIgnored = false
+
     /// Creates the default rules.
     public init() {}
 }

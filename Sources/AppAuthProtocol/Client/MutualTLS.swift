@@ -13,12 +13,19 @@ extension Client {
         (usesMutualTLS ? provider.mutualTLSAlias(of: endpoint) : nil) ?? provider[endpoint]
     }
 
+    /// Returns the URL of an endpoint; nil if the provider names none.
+    ///
+    /// - Throws: As ``ProviderMetadata/require(_:)``.
+    package func url(of endpoint: ProviderMetadata.Endpoint) throws -> SecureURL? {
+        if usesMutualTLS, let alias = try provider.alias(of: endpoint) { return alias }
+        return try provider.url(of: endpoint)
+    }
+
     /// Returns the URL of a required endpoint.
     ///
     /// - Throws: As ``ProviderMetadata/require(_:)``.
     package func require(_ endpoint: ProviderMetadata.Endpoint) throws -> SecureURL {
-        if usesMutualTLS, let alias = try provider.alias(of: endpoint) { return alias }
-        return try provider.require(endpoint)
+        try url(of: endpoint) ?? provider.require(endpoint)
     }
 }
 

@@ -17,6 +17,7 @@ extension Client {
         ]
         if provider.isDiscovered { json["isDiscovered"] = true }
         json["namedBy"] = provider.resource.map { .string($0.string) }
+        if provider.servesResource { json["servesResource"] = true }
         json["agreedTo"] = (provider.agreement?.elsewhere).map { .array($0.map { .string($0.string) }) }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
@@ -29,6 +30,7 @@ extension Client {
         var provider = try ProviderMetadata(document: json.value("provider"))
         provider.isDiscovered = try json.optional("isDiscovered") { try $0.bool($1) } ?? false
         provider.resource = try json.optional("namedBy") { try SecureURL($0.string($1)) }
+        provider.servesResource = try json.optional("servesResource") { try $0.bool($1) } ?? false
         provider.agreement = try provider.resource.flatMap { resource in
             try json.optional("agreedTo") { json, name in
                 try SignInConfirmation(
@@ -61,6 +63,7 @@ extension IDTokenRules {
         ]
         json["signedResponseAlgorithm"] = signedResponseAlgorithm.map(JSON.string)
         json["issuer"] = issuer.stored
+        if areIgnored { json["areIgnored"] = true }
         return .object(json)
     }
 
@@ -68,6 +71,7 @@ extension IDTokenRules {
         trustedAudiences = Set(try json.strings("trustedAudiences"))
         (leeway, maximumAge) = (try json.duration("leeway"), try json.duration("maximumAge"))
         signedResponseAlgorithm = try json.optional("signedResponseAlgorithm") { try $0.string($1) }
+        areIgnored = try json.optional("areIgnored") { try $0.bool($1) } ?? false
         issuer = try json.optional("issuer") { try IssuerPolicy(stored: $0.object($1)) } ?? .exact
     }
 }

@@ -1,27 +1,68 @@
 internal import HTTPTypes
 internal import JOSE
+internal import Logging
 
 extension Discovery {
     /// Asks a protected resource for its metadata (RFC 9728 §3, §5).
     ///
-    /// Sends a GET without a token to the resource. If its response names the location of the metadata, fetches that;
-    /// otherwise, the location of RFC 9728 §3.1. No redirects are followed. Nothing is kept.
+    /// Sends a GET without a token to the resource. If its response names a location of the metadata that can be used,
+    /// fetches that; otherwise, the location of RFC 9728 §3.1, and then that of the resource's origin. If there are none,
+    /// and the origin is an authorization server itself, it is the resource's (MCP 2025-03-26). No redirects are
+    /// followed. Nothing is kept of the resource.
     ///
-    /// - Parameter url: The URL of the resource, exactly as the resource names itself.
+    /// - Parameter url: The URL of the resource.
     /// - Throws: ``AuthError`` with ``AuthError/Code/resourceMismatch`` if the metadata is about another resource,
-    ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``,
+    ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse`` with what each location returned,
     ///   ``AuthError/Code/invalidConfiguration`` for a URL that is not https (or http on loopback),
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     public func protectedResource(at url: String) async throws -> ProtectedResource {
+        try await protectedResource(at: url, initializing: false)
+    }
+
+    /// - Parameters:
+    ///   - initializing: Whether a resource that does not respond to GET is asked with the first request of MCP, an empty
+    ///     `initialize`. It can be served over POST only.
+    ///   - chosen: The user's choice of an authorization server, for a resource that has no metadata.
+    package func protectedResource(
+        at url: String, initializing: Bool, or chosen: Issuer? = nil
+    ) async throws -> ProtectedResource {
         let url = try SecureURL(url)
-        let challenge = try await challenge(of: url)
-        let location = try challenge.flatMap { try $0.metadataURL(namedBy: url) } ?? url.resourceMetadataURL
+        let challenge = try await challenge(of: url, initializing: initializing)
+        let known = try url.resourceMetadataURLs
+        let named = challenge.flatMap { metadataURL(in: $0, namedBy: url) }.flatMap { known.contains($0) ? nil : $0 }
+        var missing = MissingDocuments()
+        var mismatch: AuthError?
+        for location in [named].compactMap(\.self) + known {
+            do {
+                let found = try await missing.document(at: location) {
+                    let (json, _) = try await environment.document(at: location, stage: .resource)
+                    return try ProtectedResource(
+                        json, of: url, from: location, isWellKnown: location != named, demanded: challenge?.scope)
+                }
+                if let found { return found }
+            } catch let error as AuthError where error.code == .resourceMismatch && location == named {
+                // Whoever answers at the URL may name any location. It is trusted no more than the well-known ones.
+                mismatch = error
+            }
+        }
+        if let mismatch { throw mismatch }
+        let error = missing.error("no metadata of the resource", "Check the URL, or name its issuer")
+        if missing.trouble != nil { throw error }
+        let issuer = if let chosen { chosen } else { try await origin(of: url, or: error) }
+        return ProtectedResource(url, of: issuer, demanded: challenge?.scope)
+    }
+
+    /// Returns the origin of a resource as its authorization server (MCP 2025-03-26, Authorization §2.3).
+    private func origin(of resource: SecureURL, or error: AuthError) async throws -> Issuer {
+        let origin = try Issuer("\(resource.scheme)://\(resource.authority)")
         do {
-            let (json, _) = try await environment.document(at: location, stage: .resource)
-            return try ProtectedResource(json, of: url, from: location, demanded: challenge?.scope)
-        } catch var error as AuthError where error.httpStatus == 404 {
-            error.message = "no metadata of the resource at \(location) (404). Check the URL, or name its issuer"
-                .shortened(to: 1000)
+            _ = try await metadata(for: origin)
+            return origin
+        } catch let found as AuthError where found.code == .issuerMismatch {
+            var error = error
+            error.message += "; \(found.message)"
+            throw error
+        } catch let found as AuthError where !found.leavesDocumentUnknown {
             throw error
         }
     }
@@ -41,7 +82,7 @@ extension Discovery {
     public func metadata(for resource: ProtectedResource, choosing chosen: Issuer? = nil) async throws
         -> ProviderMetadata
     {
-        var provider = try await metadata(for: resource.authorizationServer(chosen))
+        var provider = try await metadata(ofListed: resource.authorizationServer(chosen))
         // RFC 9728 §4, §7.6: if both lists exist, each must name the other. A resource that only claims to belong to the
         // server would otherwise get its tokens.
         if let resources = provider.document["protected_resources"] {
@@ -51,16 +92,29 @@ extension Discovery {
                     "the authorization server \(provider.issuer) does not list the resource \(resource.url)")
             }
         }
-        if chosen == nil { provider.resource = resource.url }
+        if chosen == nil { provider.resource = resource.asked }
+        provider.servesResource = true
         return provider
+    }
+
+    /// Several resources list their server with a slash after the host that its issuer does not have, or without one that
+    /// it has. RFC 3986 §6.2.3: it is the same URL. The metadata names the issuer, as always.
+    private func metadata(ofListed issuer: Issuer) async throws -> ProviderMetadata {
+        do { return try await metadata(for: issuer) } catch let error as AuthError where error.code == .issuerMismatch {
+            guard let same = issuer.withOtherRootSlash, let found = try? await metadata(for: same) else { throw error }
+            return found
+        }
     }
 
     /// Returns the resource's challenge; nil if it has none, or if the whole response cannot be received, for example
     /// because it is a stream without an end.
-    private func challenge(of url: SecureURL) async throws -> Challenge? {
+    private func challenge(of url: SecureURL, initializing: Bool) async throws -> Challenge? {
         let request = TransportRequest(HTTPRequest(method: .get, url: url), limits: .challenge)
         do {
-            let response = try await environment.send(request, stage: .resource)
+            var response = try await environment.send(request, stage: .resource)
+            if initializing, response.status.kind == .clientError, response.status != .unauthorized {
+                response = try await environment.send(.initialize(url), stage: .resource)
+            }
             guard response.status == .unauthorized else { return nil }
             let challenges = response.headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
             return challenges.first { $0.parameters["resource_metadata"] != nil }
@@ -68,6 +122,28 @@ extension Discovery {
         } catch let error as AuthError where error.outcome != .notSent {
             return nil
         }
+    }
+
+    /// Returns the location of the resource's metadata (RFC 9728 §5.1); nil if the challenge names none that can be used.
+    private func metadataURL(in challenge: Challenge, namedBy resource: SecureURL) -> SecureURL? {
+        guard let text = challenge.parameters["resource_metadata"], !challenge.repeated.contains("resource_metadata"),
+            let url = try? SecureURL(text)
+        else { return nil }
+        // RFC 9728 §7.7: a remote server must not direct requests to this machine.
+        guard let objection = url.objection(namedBy: resource) else { return url }
+        environment.logger.notice("resource: ignored 'resource_metadata' of \(resource): \(objection)")
+        return nil
+    }
+}
+
+extension TransportRequest {
+    /// The first request of MCP over HTTP, without its contents: it comes before any other, and has no effect.
+    fileprivate static func initialize(_ url: SecureURL) -> TransportRequest {
+        let body: JSON = ["jsonrpc": "2.0", "id": 1, "method": "initialize", "params": [:]]
+        var request = HTTPRequest(method: .post, url: url)
+        request.headerFields[.contentType] = "application/json"
+        request.headerFields[.accept] = "application/json, text/event-stream"
+        return TransportRequest(request, body: Array(body.serialized().utf8), limits: .challenge)
     }
 }
 
@@ -80,28 +156,16 @@ extension HTTPLimits {
 extension Challenge {
     /// The required scopes (RFC 6750 §3).
     fileprivate var scope: [Scope]? { parameters["scope"].map([Scope].init(spaceDelimited:)) }
-
-    /// The location of the resource's metadata (RFC 9728 §5.1).
-    fileprivate func metadataURL(namedBy resource: SecureURL) throws -> SecureURL? {
-        guard let text = parameters["resource_metadata"] else { return nil }
-        func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidResponse, .discovery, "invalid 'resource_metadata' of \(resource): \(message)")
-        }
-        let url: SecureURL
-        do { url = try SecureURL(text) } catch let error as AuthError { throw refusal(error.message) }
-        // RFC 9728 §7.7: a remote server must not direct requests to this machine.
-        if let objection = url.objection(namedBy: resource) { throw refusal(objection) }
-        return url
-    }
 }
 
 extension SecureURL {
-    /// The location of a resource's metadata (RFC 9728 §3.1): between the host and the path or query. Only a slash that
-    /// follows the host is removed.
-    fileprivate var resourceMetadataURL: SecureURL {
+    /// The well-known locations of a resource's metadata: between the host and the path or query (RFC 9728 §3.1), where
+    /// only a slash that follows the host is removed; then that of the origin, where several servers have it.
+    fileprivate var resourceMetadataURLs: [SecureURL] {
         get throws {
             let rest = path == "/" ? pathAndQuery.dropFirst() : pathAndQuery[...]
-            return try SecureURL("\(scheme)://\(authority)/.well-known/oauth-protected-resource\(rest)")
+            let root = "\(scheme)://\(authority)/.well-known/oauth-protected-resource"
+            return try ([root + rest] + (rest.isEmpty ? [] : [root])).map(SecureURL.init)
         }
     }
 }

@@ -44,8 +44,8 @@ public final class Discovery: Sendable {
     ///   - policy: The policy for the issuer of ID tokens. With a template, the document must name exactly that template
     ///     as its issuer. The metadata then has the requested issuer, which names the provider in a session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document names another issuer,
-    ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse``, ``AuthError/Code/transport``;
-    ///   `CancellationError`.
+    ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse`` with what each location returned if none
+    ///   has a document that can be used, ``AuthError/Code/transport``; `CancellationError`.
     public func metadata(for issuer: Issuer, policy: IssuerPolicy = .exact) async throws -> ProviderMetadata {
         let name = Name(issuer: issuer, policy: policy)
         let entry = entry(of: name)
@@ -121,19 +121,13 @@ public final class Discovery: Sendable {
     private typealias Fetched = (metadata: ProviderMetadata, lifetime: Duration)
 
     private func fetch(_ name: Name) async throws -> Fetched {
-        let urls = name.issuer.openIDConfigurationURLs
-        do {
-            return try await fetch(name, at: urls[0])
-        } catch var error as AuthError where error.isMissingDocument {
-            // A server of OAuth without OpenID Connect has only the other documents (RFC 8414 §3). If those are
-            // missing too, the first error is the useful one.
-            for url in urls.dropFirst() + name.issuer.authorizationServerMetadataURLs {
-                do { return try await fetch(name, at: url) } catch let next as AuthError where next.isMissingDocument {}
-            }
-            let status = error.httpStatus.map { " (\($0))" } ?? ""
-            error.message = "no OpenID configuration at \(urls[0])\(status). Check the issuer".shortened(to: 1000)
-            throw error
+        // A server of OAuth without OpenID Connect has only the documents of RFC 8414 §3.
+        var missing = MissingDocuments()
+        for url in name.issuer.openIDConfigurationURLs + name.issuer.authorizationServerMetadataURLs {
+            let found = try await missing.document(at: SecureURL(url)) { try await fetch(name, at: url) }
+            if let found { return found }
         }
+        throw missing.error("no OpenID configuration", "Check the issuer")
     }
 
     private func fetch(_ name: Name, at url: String) async throws -> Fetched {
@@ -141,7 +135,8 @@ public final class Discovery: Sendable {
         // Discovery §4.3, RFC 8414 §3.3: unless the issuer is exactly the requested one, the document must not be used.
         guard let found = json["issuer"]?.string else {
             throw AuthError(
-                .invalidMetadata, .discovery, "expected an object with 'issuer' at \(url), found \(json.foundIssuer)")
+                .invalidResponse, .discovery, "\(url): expected an object with 'issuer', found \(json.foundIssuer)",
+                httpStatus: 200)
         }
         guard found.isExactly(name.expected) else {
             let remedy =
@@ -157,14 +152,5 @@ public final class Discovery: Sendable {
             json = .object(members)
         }
         return (try ProviderMetadata(json, isDiscovered: true), lifetime)
-    }
-}
-
-extension AuthError {
-    /// Whether the server did not say if it has the document.
-    fileprivate var leavesDocumentUnknown: Bool { isTemporary || [.transport, .timeout].contains(code) }
-
-    fileprivate var isMissingDocument: Bool {
-        code == .invalidResponse && httpStatus.map { (400..<500).contains($0) && $0 != 429 } == true
     }
 }

@@ -22,6 +22,13 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     /// The identifier as written.
     public var string: String { url.string }
 
+    /// The same server with a slash after the host, or without the one that is there (RFC 3986 §6.2.3); nil if the issuer
+    /// has another path.
+    var withOtherRootSlash: Issuer? {
+        guard url.path == "/" else { return nil }
+        return try? Issuer(url.endsWithPath ? String(string.dropLast()) : string + "/")
+    }
+
     /// The metadata's URLs by OpenID Connect Discovery §4.1, after the issuer's path. Several servers have the same name
     /// between the host and the path, as in RFC 8414: that URL comes second.
     package var openIDConfigurationURLs: [String] { locations(of: "openid-configuration").reversed() }

@@ -2,7 +2,8 @@ public import JOSE
 
 /// A protected resource, such as an API, which says where tokens for it are issued (RFC 9728).
 ///
-/// It comes from ``Discovery/protectedResource(at:)``, which has checked that the metadata is about the requested URL.
+/// It comes from ``Discovery/protectedResource(at:)``, which has checked that the metadata is about the requested URL, or
+/// about a part of its origin that contains it.
 ///
 /// ```swift
 /// let discovery = Discovery(environment: .live)
@@ -10,8 +11,10 @@ public import JOSE
 /// let provider = try await discovery.metadata(for: resource)
 /// ```
 public struct ProtectedResource: Sendable, Hashable {
-    /// The resource's URL. Requests for a token name it as their `resource` (RFC 8707).
+    /// The resource's URL, as its metadata names it. Requests for a token name it as their `resource` (RFC 8707).
     public let url: SecureURL
+    /// The URL that was asked.
+    package let asked: SecureURL
     /// The authorization servers that issue tokens for the resource; empty if it lists none.
     public let authorizationServers: [Issuer]
     /// The scopes that the resource requires of a token (RFC 6750 §3). If its response named none, those that its
@@ -25,15 +28,21 @@ public struct ProtectedResource: Sendable, Hashable {
     /// - Parameters:
     ///   - json: The metadata.
     ///   - location: The URL of the metadata, for messages.
+    ///   - isWellKnown: Whether the location belongs to the owner of the origin.
     ///   - demanded: The scopes of the resource's response; nil if it named none.
-    init(_ json: JSON, of url: SecureURL, from location: SecureURL, demanded: [Scope]?) throws {
+    init(_ json: JSON, of url: SecureURL, from location: SecureURL, isWellKnown: Bool, demanded: [Scope]?) throws {
+        guard let found = json["resource"]?.exactString else {
+            throw AuthError(
+                .invalidResponse, .resource,
+                "\(location): expected an object with 'resource', found \(json.object.map { $0["resource"].foundKind } ?? json.kind)",
+                httpStatus: 200)
+        }
         let object = try ResponseObject(json) { message in
             AuthError(.invalidMetadata, .discovery, "invalid metadata at \(location): \(message)")
         }
-        // RFC 9728 §3.3, §7.3: unless it names exactly the requested resource, the metadata must not be used. Otherwise,
-        // a resource could obtain tokens for another one.
-        let found = try object.required("resource") { try object.string($0) }
-        guard found.isExactly(url.string) else {
+        // RFC 9728 §3.3, §7.3: metadata about another resource must not be used. Otherwise, a resource could obtain tokens
+        // for another one.
+        guard let resource = url.resource(named: found, isWellKnown: isWellKnown) else {
             throw AuthError(
                 .resourceMismatch, .discovery,
                 "the metadata at \(location) is about the resource \(found.foundText), not '\(url)'. If you trust "
@@ -59,24 +68,31 @@ public struct ProtectedResource: Sendable, Hashable {
         authorizationServers = servers.indices.filter { !servers[..<$0].contains(servers[$0]) }.map { servers[$0] }
         scope = try demanded ?? (list("scopes_supported") ?? []).map(Scope.init(rawValue:))
         requiresDPoP = object.members["dpop_bound_access_tokens_required"]?.bool ?? false
-        (self.url, document) = (url, object.members)
+        (self.url, asked, document) = (resource, url, object.members)
+    }
+
+    /// Creates a resource that has no metadata.
+    init(_ url: SecureURL, of issuer: Issuer, demanded: [Scope]?) {
+        (self.url, asked, authorizationServers, scope) = (url, url, [issuer], demanded ?? [])
+        (requiresDPoP, document) = (false, JSON.Object())
     }
 
     /// Returns the authorization server to use.
     ///
     /// - Parameter chosen: The app's choice; nil if the resource's only one is wanted.
     /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the resource does not list the chosen one,
-    ///   ``AuthError/Code/invalidMetadata`` if it lists none, ``AuthError/Code/invalidConfiguration`` if it lists several
+    ///   ``AuthError/Code/invalidMetadata`` if it lists none and none is chosen, ``AuthError/Code/invalidConfiguration`` if it lists several
     ///   and none is chosen.
     public func authorizationServer(_ chosen: Issuer? = nil) throws -> Issuer {
         guard let first = authorizationServers.first else {
+            if let chosen { return chosen }
             throw AuthError(
                 .invalidMetadata, .discovery, "the resource \(url) lists no authorization server. Name its issuer")
         }
         let names = authorizationServers.map(\.string).joined(separator: ", ")
         // RFC 9728 §7.6: only the resource decides who issues its tokens.
         if let chosen {
-            guard authorizationServers.contains(chosen) else {
+            guard authorizationServers.contains(where: { $0 == chosen || $0.withOtherRootSlash == chosen }) else {
                 throw AuthError(
                     .issuerMismatch, .discovery,
                     "the resource \(url) does not accept tokens of '\(chosen)'. Its authorization servers: \(names)")
@@ -92,9 +108,22 @@ public struct ProtectedResource: Sendable, Hashable {
     }
 
     /// Returns the scopes to request at an authorization server: those of the resource, and `offline_access` for a
-    /// refresh token if the server lists it.
+    /// refresh token if the server lists it. If the resource names no scopes, the server's default ones count, which a
+    /// request for `offline_access` only would replace.
     public func scope(at provider: ProviderMetadata) -> [Scope] {
         let canRefresh = provider.scopes?.contains(Scope.offlineAccess.rawValue) == true
-        return canRefresh ? scope.adding([.offlineAccess]) : scope
+        return canRefresh && !scope.isEmpty ? scope.adding([.offlineAccess]) : scope
+    }
+}
+
+extension SecureURL {
+    /// Returns the resource that metadata names, if it may be that of this URL: the URL itself, the same with or without a
+    /// slash at its end, or in metadata of the origin, a path that contains it.
+    fileprivate func resource(named found: String, isWellKnown: Bool) -> SecureURL? {
+        if found.isExactly(string) { return self }
+        guard let named = try? SecureURL(found), named.query == nil, isWithin(named),
+            isWellKnown || query == nil && named.isWithin(self)
+        else { return nil }
+        return named
     }
 }

@@ -16,6 +16,8 @@ public struct ProviderMetadata: Sendable, Hashable {
     /// The resource that named the issuer; nil if the app or the user did. See
     /// ``Discovery/metadata(for:choosing:)``.
     public package(set) var resource: SecureURL?
+    /// Whether the issuer is the authorization server of a resource, as the resource has said.
+    package var servesResource = false
     /// What the user has agreed to, because a resource named the issuer.
     package var agreement: SignInConfirmation?
     /// Whether the document comes from the issuer itself, and not from an app.
@@ -23,9 +25,11 @@ public struct ProviderMetadata: Sendable, Hashable {
 
     /// Creates metadata from a document.
     ///
-    /// - Parameter document: The metadata, which names its `issuer`. Every endpoint in it must be https (or http on
-    ///   loopback), whether it is used or not. With any issuer, endpoints may be on this machine; ``Discovery`` allows
-    ///   that only to an issuer on this machine.
+    /// The members that decide about trust are checked: the issuer, the location of the keys and the signature algorithms.
+    /// Any other is checked when it is needed, so that a mistake in it stops only what uses it.
+    ///
+    /// - Parameter document: The metadata, which names its `issuer`. Endpoints must be https (or http on loopback). With
+    ///   any issuer, they may be on this machine; ``Discovery`` allows that only to an issuer on this machine.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the member.
     public init(document: JSON) throws { try self.init(document, isDiscovered: false) }
 
@@ -35,10 +39,8 @@ public struct ProviderMetadata: Sendable, Hashable {
         }
         do { self.issuer = try Issuer(issuer) } catch let error as AuthError { throw Self.invalid(error.message) }
         (self.document, self.isDiscovered) = (members, isDiscovered)
-        for endpoint in Endpoint.known { _ = try url(endpoint.rawValue, in: members) }
-        let aliases = members[Self.aliases]?.object
-        for name in aliases?.names ?? [] { _ = try url(name, in: aliases, as: Self.aliases + ".") }
-        for name in Self.arrays where members[name] != nil {
+        _ = try url(of: .keys)
+        for name in Self.algorithmLists where members[name] != nil {
             guard members[name]?.strings != nil else {
                 throw Self.invalid("expected '\(name)' to be an array of strings, found \(members[name].foundStrings)")
             }
@@ -71,15 +73,23 @@ public struct ProviderMetadata: Sendable, Hashable {
 
     /// The URL of an endpoint; nil if the provider has none, or names a URL that it may not name.
     public subscript(endpoint: Endpoint) -> SecureURL? {
-        (try? url(endpoint.rawValue, in: document)) ?? nil
+        (try? url(of: endpoint)) ?? nil
     }
+
+    /// Whether there is a value for an endpoint, even one that is no URL that the issuer may name.
+    package func names(_ endpoint: Endpoint) -> Bool { document[nonEmpty: endpoint.rawValue] != nil }
+
+    /// Returns the URL of an endpoint; nil if the provider names none.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` for a member that is no URL that it may name.
+    package func url(of endpoint: Endpoint) throws -> SecureURL? { try url(endpoint.rawValue, in: document) }
 
     /// Returns the URL of a required endpoint.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` that names the missing member, or the one whose
     ///   URL the issuer may not name.
     public func require(_ endpoint: Endpoint) throws -> SecureURL {
-        guard let url = try url(endpoint.rawValue, in: document) else {
+        guard let url = try url(of: endpoint) else {
             throw Self.invalid("the provider \(issuer) has no '\(endpoint.rawValue)' in its metadata")
         }
         return url
@@ -129,12 +139,10 @@ public struct ProviderMetadata: Sendable, Hashable {
 
     static let aliases = "mtls_endpoint_aliases"
 
-    /// The members that must be arrays of strings.
-    private static let arrays = [
+    /// The lists of what a signature is accepted by.
+    private static let algorithmLists = [
         "id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported",
-        "token_endpoint_auth_methods_supported", "token_endpoint_auth_signing_alg_values_supported",
-        "code_challenge_methods_supported", "scopes_supported",
-        "response_types_supported",
+        "authorization_signing_alg_values_supported",
     ]
 }
 
@@ -169,11 +177,6 @@ extension ProviderMetadata {
         /// Backchannel authentication (CIBA Core §7).
         public static let backchannelAuthentication = Endpoint(
             rawValue: "backchannel_authentication_endpoint")
-
-        static let known: [Endpoint] = [
-            .authorization, .token, .keys, .userInfo, .revocation, .introspection, .registration, .endSession,
-            .deviceAuthorization, .pushedAuthorizationRequest, .backchannelAuthentication,
-        ]
     }
 
     /// The signature algorithms of ID tokens; RS256 if not listed (OpenID Connect Core §15.1).
@@ -219,6 +222,7 @@ extension ProviderMetadata {
         document["client_id_metadata_document_supported"]?.bool ?? false
     }
 
+    /// Returns a list; nil also for a value that is none, as if it were missing.
     private func list(_ name: String) -> [String]? { document[name]?.strings }
 }
 

@@ -93,7 +93,15 @@ public struct IDTokenVerifier: Sendable {
 
     /// Steps 2 to 5: the issuer and the audience, before keys are fetched.
     func parse(_ token: Secret, _ common: ClaimsVerifier) throws -> (jws: JWS, idToken: IDToken) {
-        let (jws, claims) = try common.parse(token.reveal())
+        var first = common
+        first.aud = .ignored
+        let (jws, claims) = try first.parse(token.reveal())
+        do { try common.checkAudience(claims) } catch {
+            // Several providers name the client so, and a project or an API as a further audience, which may be trusted.
+            guard var error = error as? AuthError, claims["azp"] == .string(client.id) else { throw error }
+            error.message += ", with this client as 'azp'"
+            throw error
+        }
         try checkAuthorizedParty(claims)
         try requireAuthorizedParty(claims)
         return (jws, IDToken(rawValue: token, claims: Claims(claims)))
@@ -212,7 +220,7 @@ public struct IDTokenVerifier: Sendable {
         let found = try common.seconds("auth_time", .optional, in: claims.members)
         guard let maxAge = expected.maxAge else { return }
         guard let found else { throw Self.refusal("expected 'auth_time', since 'max_age' was sent, found none") }
-        let age = currentTime.date.timeIntervalSince1970 - found
+        let age = currentTime(for: claims.members).date.timeIntervalSince1970 - found
         let leeway = common.leeway.seconds
         guard age >= -leeway, age <= Double(maxAge) + leeway else {
             throw Self.refusal("expected a sign-in at most \(maxAge) s ago, found one \(Int(age)) s ago")
@@ -220,14 +228,24 @@ public struct IDTokenVerifier: Sendable {
     }
 
     func checkTimes(_ claims: Claims, _ common: ClaimsVerifier) throws {
-        try common.checkTimes(claims.members, at: currentTime) { [serverClock] in Self.skew($0, serverClock) }
+        try common.checkTimes(claims.members, at: currentTime(for: claims.members)) { [serverClock] in
+            Self.skew($0, serverClock)
+        }
     }
 
-    /// The time with which the token's times are compared, and whose clock it is: the provider's if it is known and
-    /// plausible, otherwise this machine's.
-    private var currentTime: (date: Date, clock: String) {
+    /// Returns the time with which the token's times are compared, and whose clock it is: the provider's if it is known
+    /// and plausible, otherwise this machine's.
+    ///
+    /// A proxy may have written the `Date` of a response. So if the token was issued just now by this machine's clock, and
+    /// not by the other one, this machine's is that of the issuer.
+    private func currentTime(for claims: JSON.Object) -> (date: Date, clock: String) {
         let now = now()
-        return serverClock?.time(at: now) ?? (now.wall, "this computer's clock")
+        let own = (date: now.wall, clock: "this computer's clock")
+        guard let theirs = serverClock?.time(at: now) else { return own }
+        func isNow(_ clock: Date) -> Bool? {
+            claims["iat"]?.double.map { abs(clock.timeIntervalSince1970 - $0) <= client.idTokenRules.leeway.seconds }
+        }
+        return isNow(own.date) == true && isNow(theirs.date) == false ? own : theirs
     }
 
     private static func skew(_ message: String, _ serverClock: ServerClock?) -> AuthError {

@@ -3,7 +3,8 @@ internal import JOSE
 // The ID tokens of a sign-in: from the token endpoint, and from the browser.
 
 extension JWTVerifier {
-    /// Verifies the ID token in a response of the token endpoint. Returns nil if `openid` was not requested.
+    /// Verifies the ID token in a response of the token endpoint. Returns nil if `openid` was not requested, or
+    /// only for a resource at a server without keys.
     ///
     /// - Parameter expected: The values of the request; the access token is added here.
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidIDToken`` if a required ID token is missing
@@ -11,7 +12,7 @@ extension JWTVerifier {
     package func idToken(
         of tokens: TokenResponse, scope: [Scope], _ expected: IDTokenVerifier.Expectations
     ) async throws -> IDToken? {
-        guard scope.contains(.openID) else { return nil }
+        guard scope.contains(.openID), !client.idTokenRules.areIgnored else { return nil }
         guard let token = tokens.idToken else {
             throw AuthError(
                 .invalidIDToken, .idToken, "expected an ID token, since the scope contains 'openid', found none")

@@ -48,7 +48,7 @@ package struct RevocationEndpoint: Sendable {
         let discovery = Discovery(environment: environment)
         client.provider = try await discovery.complete(
             client.provider, with: .revocation, policy: client.idTokenRules.issuer)
-        return client[.revocation]
+        return try client.url(of: .revocation)
     }
 
     /// Revokes the tokens at the same time, so that many take no longer than one.
@@ -70,8 +70,8 @@ package struct RevocationEndpoint: Sendable {
         let endpoint = ClientEndpoint(client: client, environment: environment)
         do {
             let response = try await endpoint.post(form, to: url, stage: .revocation)
-            // RFC 7009 §2.2: 200, even for a token that the server does not know.
-            guard response.status == .ok else {
+            // RFC 7009 §2.2: a success, even for a token that the server does not know.
+            guard response.isAccepted else {
                 throw response.oauthError(from: url, stage: .revocation)
             }
             return nil

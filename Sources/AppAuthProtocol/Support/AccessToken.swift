@@ -68,11 +68,16 @@ public struct AccessToken: Sendable, Hashable {
     /// When the token was issued: by the server's clock if that is known, otherwise by this machine's.
     public var issuedAt: Date { serverDate ?? received.wall }
 
-    /// The expiration date, for display. To find out whether the token has expired, call ``isExpired(at:)``.
-    public var expiresAt: Date? { lifetime.map { issuedAt + $0.seconds } }
+    /// The expiration date by the clock of this machine, for display and for other programs here. To find out whether the
+    /// token has expired, call ``isExpired(at:)``.
+    public var expiresAt: Date? { lifetime.map { received.wall + $0.seconds } }
 
     /// The value of the `Authorization` header field (RFC 6750 §2.1, RFC 9449 §7.1).
     public var authorization: String { "\(type.rawValue) \(value.reveal())" }
+
+    /// Whether the server has issued the token as expired (`expires_in` 0 or less): it goes to the callers who have
+    /// waited for it, and to no later one.
+    package var isForOneUse: Bool { lifetime == .zero }
 
     /// Returns whether the token has expired; false if its lifetime is unknown or its age cannot be determined.
     public func isExpired(at now: Timestamp) -> Bool {

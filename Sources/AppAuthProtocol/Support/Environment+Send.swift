@@ -38,7 +38,9 @@ extension Environment {
         let response = try await send(TransportRequest(request, limits: .document), stage: stage)
         guard response.status == .ok else { throw response.unexpectedStatus(from: url, stage: stage) }
         do { return (try JSON(parsing: response.body), response.cacheLifetime) } catch {
-            throw AuthError(.invalidResponse, stage, "\(url.string): \(error)", httpStatus: 200)
+            let type = response.mediaType ?? ""
+            let found = type.hasSuffix("json") || type.isEmpty ? "\(error)" : "\(type.foundText), no JSON"
+            throw AuthError(.invalidResponse, stage, "\(url.string): \(found)", httpStatus: 200)
         }
     }
 }
@@ -51,6 +53,12 @@ extension HTTPRequest {
     package init(method: Method, url: SecureURL) {
         self.init(method: method, scheme: url.scheme, authority: url.authority, path: url.pathAndQuery)
     }
+}
+
+extension HTTPResponse.Status {
+    /// Whether the same request may succeed later: not with 501, which says that the server cannot do it at all (RFC 9110
+    /// §15.6.2).
+    package var isTemporary: Bool { self != .notImplemented && code >= 500 || self == .tooManyRequests }
 }
 
 extension TransportResponse {
@@ -70,7 +78,7 @@ extension TransportResponse {
         return AuthError(
             .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code)\(hint)",
             outcome: code >= 500 || status.kind == .successful ? .perhapsProcessed : .refused,
-            isTemporary: code >= 500 || code == 429, httpStatus: code, retryAfter: retryAfter)
+            isTemporary: status.isTemporary, httpStatus: code, retryAfter: retryAfter)
     }
 
     /// The seconds of `Retry-After` (RFC 9110 §10.2.3), at most a day. If the field is a date, it is compared with the

@@ -11,6 +11,12 @@ public struct Environment: Sendable {
     /// Waits for a duration: between two polls, and before a rejected write is tried again. It throws
     /// `CancellationError` at once if its task is cancelled. Tests can replace it.
     public var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    /// Waits for a duration in which the machine does not sleep.
+    package var sleepAwake: @Sendable (Duration) async throws -> Void = {
+        try await Task.sleep(for: $0, clock: .suspending)
+    }
+    /// Returns a number between 0 and 1, for pauses that differ among the clients of a server.
+    package var jitter: @Sendable () -> Double = { .random(in: 0...1) }
     /// The logger for each step. It receives no secrets, and writes nothing unless the app sets it.
     public var logger: Logger
     /// The clocks of the servers that have responded.

@@ -15,7 +15,7 @@ extension SecureURL {
     ///
     /// Recognizes every notation that ``isLoopback`` rejects for http: short and numeric IPv4 addresses, IPv4 addresses
     /// inside IPv6 ones, the unspecified address, which connects to loopback on Linux, and names (RFC 6761 §6.3).
-    private var isThisMachine: Bool {
+    package var isThisMachine: Bool {
         let name = String(host.hasSuffix(".") ? host.dropLast() : host[...])
         if Self.localNames.contains(name) || name.hasSuffix(".localhost") { return true }
         if name.hasPrefix("[") {

@@ -2,10 +2,16 @@ package import HTTPTypes
 internal import JOSE
 
 extension TransportResponse {
+    /// Whether the server has accepted a POST. The specifications ask for 200 in one place and for 201 or 204 in another,
+    /// and servers mix them up. Whether a body is required, and which, is checked where it is read.
+    package var isAccepted: Bool { Self.successes.contains(status) && !isErrorWithoutStatus }
+
+    private static let successes: Set<HTTPResponse.Status> = [.ok, .created, .noContent]
+
     /// Whether a response with the status of a success is an error (RFC 6749 §5.2), as several servers send it, GitHub
     /// among them: it has an `error`, and nothing that was requested.
-    var isErrorWithoutStatus: Bool {
-        guard status == .ok, let members = (try? JSON(parsing: body))?.object else { return false }
+    private var isErrorWithoutStatus: Bool {
+        guard Self.successes.contains(status), let members = (try? JSON(parsing: body))?.object else { return false }
         return members[nonEmpty: "error"]?.string != nil
             && ["access_token", "refresh_token", "device_code"].allSatisfy { members[nonEmpty: $0] == nil }
     }
@@ -21,18 +27,22 @@ extension TransportResponse {
         from url: SecureURL, stage: AuthError.Stage, hiding secrets: [Secret] = [],
         expected: HTTPResponse.Status = .ok
     ) -> AuthError {
-        let (status, secrets) = (status.code, self.secrets + secrets)
-        guard (400..<600).contains(status) || isErrorWithoutStatus,
+        let (code, secrets) = (status.code, self.secrets + secrets)
+        guard (400..<600).contains(code) || isErrorWithoutStatus,
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
-        else { return unexpectedStatus(from: url, stage: stage, expected: expected) }
+        else {
+            var error = unexpectedStatus(from: url, stage: stage, expected: expected)
+            if code >= 400, let words = words(hiding: secrets) { error.message += ": \(words)" }
+            return error
+        }
         let isServerTrouble = ["temporarily_unavailable", "server_error"].contains(server.error)
         // Beside the status 200, only the code tells a rejection from trouble of the server.
-        let isOfServer = status >= 500 || status < 400 && isServerTrouble
+        let isOfServer = code >= 500 || code < 400 && isServerTrouble
         return AuthError(
             AuthError.Code(server: server.error), stage, "the provider returned \(server.summary)",
             outcome: isOfServer ? .perhapsProcessed : .refused,
-            isTemporary: status >= 500 || status == 429 || isServerTrouble || server.error == "slow_down",
-            server: server, httpStatus: status, retryAfter: retryAfter)
+            isTemporary: status.isTemporary || isServerTrouble || server.error == "slow_down",
+            server: server, httpStatus: code, retryAfter: retryAfter)
     }
 
     /// Returns the error of an API for a status other than 2xx, with the response. RFC 6750 §3.
@@ -44,36 +54,47 @@ extension TransportResponse {
         let inBody = oauthErrorInBody(hiding: secrets).flatMap { $0.error.contains(" ") ? nil : $0 }
         let inChallenge = oauthErrorInChallenge(hiding: secrets)
         let server = inChallenge ?? inBody
-        let words = server?.summary ?? explanation.map { Redaction(of: secrets).applied(to: $0).foundSentence }
+        let words = server?.summary ?? words(hiding: secrets)
         let hint = status.kind == .redirection ? ". Redirects are never followed" : words.map { ": \($0)" } ?? ""
         var error = AuthError(
             // In a body, a code has the API's own meaning: its `access_denied` is no denied sign-in.
             inChallenge.map { AuthError.Code(server: $0.error) } ?? .invalidResponse, .resource,
             "the API\(request.map { " at \($0.target)" } ?? "") returned \(code)\(hint)",
-            outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: code >= 500 || code == 429,
+            outcome: code >= 500 ? .perhapsProcessed : .refused, isTemporary: status.isTemporary,
             server: server, httpStatus: code, retryAfter: retryAfter)
         error.response = self
         return error
     }
 
-    /// What an API says about its error: the `detail` or `title` of problem details (RFC 9457 §3.1), a `message`, also
-    /// within an `error`, an `error` that is a sentence, or a plain text.
+    /// The server's own words about its error, in quotes.
+    private func words(hiding secrets: [Secret]) -> String? {
+        explanation.map { Redaction(of: secrets).applied(to: $0).foundSentence }
+    }
+
+    /// What a server says about its error: the `detail` or `title` of problem details (RFC 9457 §3.1), a `message`, also
+    /// within an `error` or the first of several `errors`, an `error` that is a sentence, a `hint`, or a plain text.
     private var explanation: String? {
         guard let json = try? JSON(parsing: body) else {
             // Far more than is shown, so that no token at the cut is shown in part.
             let text = String(decoding: body.prefix(64 << 10), as: UTF8.self)
             return mediaType == "text/plain" ? text.split(whereSeparator: \.isNewline).first.map(String.init) : nil
         }
-        return [json["detail"], json["error"]?["message"], json["message"], json["error"], json["title"]]
-            .lazy.compactMap { $0?.string }.first { !$0.isEmpty }
+        let first = json["errors"]?.array?.first
+        return [
+            json["detail"], json["error"]?["message"], json["message"], json["error"], json["title"],
+            first?["detail"], first?["message"], first, json["hint"],
+        ].lazy.compactMap { $0?.string }.first { !$0.isEmpty }
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
         guard let members = (try? JSON(parsing: body))?.object, let code = members[nonEmpty: "error"]?.string else {
             return nil
         }
+        // Several servers have their explanation in a member of their own, or a hint beside it.
+        let words = [members[nonEmpty: "error_description"] ?? members["message"], members["hint"]]
+        let description = words.compactMap { $0?.string }.filter { !$0.isEmpty }.joined(separator: " ")
         return OAuthError(
-            error: code, errorDescription: members["error_description"]?.string,
+            error: code, errorDescription: description,
             errorURI: members["error_uri"]?.string,
             hiding: secrets)
     }

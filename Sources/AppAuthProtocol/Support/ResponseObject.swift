@@ -137,12 +137,17 @@ package struct ResponseObject {
 
     /// Reads a lifetime in whole seconds: a number, or a string with one, as several servers send it.
     ///
-    /// - Parameter rounding: How a fraction is rounded.
+    /// - Parameters:
+    ///   - isRaised: Whether a negative number means 0.
+    ///   - rounding: How a fraction is rounded.
     func seconds(
-        _ name: String, atLeast least: Int = 0, _ rounding: FloatingPointRoundingRule = .towardZero
+        _ name: String, atLeast least: Int = 0, raisingNegative isRaised: Bool = false,
+        _ rounding: FloatingPointRoundingRule = .towardZero
     ) throws -> Int? {
         guard let value = members[nonEmpty: name] else { return nil }
-        guard let number = Self.number(value), (Double(least)...Double(Self.longestLifetime)).contains(number) else {
+        guard let number = Self.number(value).map({ isRaised ? max(0, $0) : $0 }),
+            (Double(least)...Double(Self.longestLifetime)).contains(number)
+        else {
             let found = members[name].foundNumber
             throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
         }

@@ -49,14 +49,18 @@ public struct SecureURL: Sendable, Hashable {
         self.string = string
         (schemeEnd, hostEnd, authorityEnd) = try string.withBytes { bytes in
             guard bytes.count <= 8192 else { throw refuse("it is longer than 8192 bytes") }
-            guard bytes.allSatisfy(\.isAllowed), bytes.escapesAreComplete else {
-                throw refuse("it has a character that must be percent-encoded")
+            guard !bytes.contains(UInt8(ascii: "#")) else {
+                throw refuse("it has a fragment, from '#' on: leave it out")
             }
+            guard bytes.allSatisfy(\.isAllowed) else {
+                let refused = string.unicodeScalars.first { UInt8(exactly: $0.value)?.isAllowed != true }
+                let encoded = refused.map { String($0).percentEncoded { _ in false } } ?? ""
+                throw refuse("it has a character that must be percent-encoded, as \(encoded)")
+            }
+            guard bytes.escapesAreComplete else { throw refuse("it has a '%' without two hexadecimal digits") }
             let schemeEnd = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
             guard bytes[schemeEnd...].starts(with: "://".utf8) else {
-                let isHost = !string.contains("://") && (try? SecureURL("https://" + string)) != nil
-                let remedy = isHost ? ". Use 'https://\(Self.excerpt(string))'" : ""
-                throw refuse("it does not begin with https://" + remedy)
+                throw refuse("it does not begin with https://" + (Self.suggestion(for: string) ?? ""))
             }
             let rest = bytes[(schemeEnd + "://".utf8.count)...]
             let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
@@ -106,6 +110,25 @@ public struct SecureURL: Sendable, Hashable {
         let query = query
         let joint = query == nil ? "?" : query == "" || string.hasSuffix("&") ? "" : "&"
         return "\(string)\(joint)\(parameters.encoded)"
+    }
+
+    /// Returns the URL without the parameters of these names in its query.
+    func removing(_ names: Set<String>) throws -> SecureURL {
+        guard let query else { return self }
+        let kept = query.split(separator: "&").filter { piece in
+            !(FormParameters(decoding: piece)?.items.contains { names.contains($0.name) } ?? false)
+        }
+        return try SecureURL(
+            string.dropLast(query.utf8.count + 1) + (kept.isEmpty ? "" : "?" + kept.joined(separator: "&")))
+    }
+
+    /// Returns the sentence that gives a URL without a whole scheme as the user may have meant it; nil if that is no URL.
+    private static func suggestion(for string: String) -> String? {
+        guard !string.contains("://") else { return nil }
+        let scheme = ["https:", "http:"].first { string.lowercased().hasPrefix($0) } ?? ""
+        let rest = String(string.dropFirst(scheme.count).drop { $0 == "/" })
+        guard let url = try? SecureURL("https://" + rest), !url.authority.hasSuffix(":") else { return nil }
+        return ". Use '\(url.isLoopback ? "http" : "https")://\(excerpt(rest))'"
     }
 
     /// Returns the part of a rejected URL that may be shown: not user information, query or fragment, which may be

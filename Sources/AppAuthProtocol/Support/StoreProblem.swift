@@ -35,8 +35,6 @@ public struct StoreProblem: RawRepresentable, Hashable, Sendable {
     public static let notEncrypted = StoreProblem(rawValue: "not_encrypted")
     /// Another process has held a lock of the session for longer than a caller waits. The error names it if possible.
     public static let busy = StoreProblem(rawValue: "busy")
-    /// The session is being moved to another store: see ``TokenStore/moveSession(to:)``.
-    public static let moving = StoreProblem(rawValue: "moving")
 }
 
 extension AuthError {

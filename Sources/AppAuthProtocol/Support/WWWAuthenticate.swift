@@ -7,6 +7,8 @@ package struct Challenge: Sendable, Hashable {
     package let scheme: String
     /// The parameters, with names in lower case.
     package let parameters: [String: String]
+    /// The names that occur more than once, which RFC 9110 §11.2 forbids: only the last value is known.
+    package let repeated: Set<String>
 
     /// Parses all challenges of a field. The list ends at the first one that is malformed.
     package static func challenges(in field: String) -> [Challenge] {
@@ -29,8 +31,11 @@ package struct Challenge: Sendable, Hashable {
             guard let scheme = token() else { return nil }
             skipToken68()
             var parameters: [String: String] = [:]
-            while let (name, value) = parameter() { parameters[name] = value }
-            return Challenge(scheme: scheme.lowercasedASCII, parameters: parameters)
+            var repeated: Set<String> = []
+            while let (name, value) = parameter() {
+                if parameters.updateValue(value, forKey: name) != nil { repeated.insert(name) }
+            }
+            return Challenge(scheme: scheme.lowercasedASCII, parameters: parameters, repeated: repeated)
         }
 
         /// Returns the next parameter. At the next challenge or the end, returns nil and consumes nothing.

@@ -72,7 +72,7 @@ public struct DeviceAuthorizationRequest: Sendable {
     public func send(in environment: Environment) async throws -> DeviceAuthorization {
         let clientEndpoint = ClientEndpoint(client: client, environment: environment)
         let response = try await clientEndpoint.post(form, to: endpoint, stage: .authorization)
-        guard response.status == .ok, !response.isErrorWithoutStatus else {
+        guard response.isAccepted else {
             throw response.oauthError(from: endpoint, stage: .authorization)
         }
         return try DeviceAuthorization(response, to: self, received: environment.now())

@@ -32,9 +32,9 @@ package struct TokenEndpoint: Sendable {
             .post(form, to: url, stage: stage) { dialect.tokenRequest(&$0, &$1, client) }
         var response = dialect.tokenResponse(sent)
         response.secrets = sent.secrets
-        guard response.status == .ok, !response.isErrorWithoutStatus else {
+        guard response.isAccepted else {
             var error = response.oauthError(from: url, stage: stage)
-            // RFC 6749 §5.1: success is 200. Any other success may have used up the refresh token, and brought a new one.
+            // Any other success than an accepted one (RFC 6749 §5.1) may have used up the refresh token, and brought a new one.
             if response.status.kind == .successful {
                 error.rotatedRefreshToken = TokenResponse.refreshToken(of: response)
             }

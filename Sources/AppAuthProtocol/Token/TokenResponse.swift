@@ -18,6 +18,8 @@ package struct TokenResponse: Sendable {
     package let idToken: Secret?
     /// The other members, for the app: a JSON object.
     package let additionalParameters: Secret?
+    /// What the server wants of later refreshes; nil if nothing is new.
+    package var refreshForm: RefreshForm?
     package let received: Timestamp
     /// The server's clock, if the response has a `Date`.
     package let serverClock: ServerClock?
@@ -67,7 +69,8 @@ package struct TokenResponse: Sendable {
                 throw object.refusal(error.message)
             }
         }
-        lifetime = try object.seconds("expires_in").map { .seconds($0) }
+        // Some servers send 0 or less for a token that is to be used once.
+        lifetime = try object.seconds("expires_in", raisingNegative: true).map { .seconds($0) }
         // Only advice: a value that cannot be read must not make the token unusable.
         refreshIn = ((try? object.seconds("refresh_in")) ?? nil).map { .seconds($0) }
         var additional = object.members

@@ -51,20 +51,22 @@ extension AuthState {
     private func changeRegistration(
         keyNamed name: String?, _ change: @escaping @Sendable (ClientRegistration) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        try await withRegistration { [self] registration, id in
-            try await store(change(registration), keyNamed: name, in: id)
+        try await withRegistration { [self] registration, lock in
+            try await store(change(registration), keyNamed: name, under: lock)
         }
     }
 
     private func store(
-        _ new: ClientRegistration, keyNamed name: String?, in id: SessionMachine.ID
+        _ new: ClientRegistration, keyNamed name: String?, under lock: OwnedLock
     ) async throws -> ClientRegistration {
         let registered = Result { try record.client.registered(as: new, keyNamed: name) }
         // The previous token is invalid by now (RFC 7592 §2.1, §2.2), so the new one is stored in any case.
         var client = record.client
         client.registration = new
         if case .success(let known) = registered { client = known }
-        _ = try await outcome(of: id) { take(.registered(id, client)) }
+        // No earlier read is newer than this.
+        record.client = client
+        try await storeRegistration(client, under: lock)
         do { _ = try registered.get() } catch var error as AuthError {
             error.outcome = .perhapsProcessed
             throw error
@@ -75,33 +77,24 @@ extension AuthState {
     /// Runs `work` with the latest registration under the session's lock: two requests with the same token would lose
     /// it. A caller that is cancelled leaves at once, and the work goes on.
     private func withRegistration(
-        _ work: @escaping @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
+        _ work: @escaping @Sendable (ClientRegistration, OwnedLock) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
-        let id = newID()
-        _ = try await perform(.registration, as: id)
+        let held = try await lock(within: environment.lockPatience.limit)
+        try await readForChange()
         let flight = SingleFlight<ClientRegistration>()
         registering = flight
-        do { return try await flight.run { [self] in try await runUnderLock(id, work) } } catch {
-            // The caller was cancelled before the work began.
-            if flight.running == nil { take(.workDone(id)) }
-            throw error
+        return try await flight.run { [self] in
+            defer { withExtendedLifetime(held) {} }
+            guard let registration = await record.client.registration else {
+                throw AuthError(
+                    .invalidConfiguration, .registration,
+                    "expected a dynamically registered client, found another", outcome: .notSent)
+            }
+            // The URL may have been stored before URLs were checked on arrival.
+            if let url = registration.configurationEndpoint {
+                try await record.client.provider.allow(url, as: "registration_client_uri")
+            }
+            return try await work(registration, held.lock)
         }
-    }
-
-    private func runUnderLock(
-        _ id: SessionMachine.ID,
-        _ work: @Sendable (ClientRegistration, SessionMachine.ID) async throws -> ClientRegistration
-    ) async throws -> ClientRegistration {
-        defer { take(.workDone(id)) }
-        guard let registration = record.client.registration else {
-            throw AuthError(
-                .invalidConfiguration, .registration,
-                "expected a dynamically registered client, found another", outcome: .notSent)
-        }
-        // The URL may have been stored before URLs were checked on arrival.
-        if let url = registration.configurationEndpoint {
-            try record.client.provider.allow(url, as: "registration_client_uri")
-        }
-        return try await work(registration, id)
     }
 }

@@ -1,5 +1,6 @@
 internal import AppAuthConcurrency
 public import AppAuthProtocol
+internal import Logging
 
 /// The end of an app's use of a session.
 extension AuthState {
@@ -13,16 +14,16 @@ extension AuthState {
     ///
     /// - Parameter limit: The default is longer than a refresh in which every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {
-        guard machine.isExposed || registering?.running != nil || machine.unsaved != nil || revoking != nil else {
+        guard exposures.areSome || registering?.running != nil || unsaved != nil || revoking != nil else {
             return
         }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
-            if machine.isExposed { await withCheckedContinuation { settling.append($0) } }
+            await exposures.end()
             await registering?.settle()
             // An attempt in progress may fail for a reason that no longer holds, for example an unanswered prompt.
-            let wasSaving = machine.isSaving
-            if (try? await perform(.save)) == nil, wasSaving { _ = try? await perform(.save) }
+            let wasSaving = saves > 0
+            if (try? await save()) == nil, wasSaving { try? await save() }
             await revoking?.value
             end.finish()
         }
@@ -65,7 +66,7 @@ extension AuthState {
         // session, revoke nothing: several providers then end all grants of the client, including the new one.
         if await replacement(isUnattended: false) != nil { return [] }
         let tokens = record.revocable
-        take(.revoked(tokens.map(\.value)))
+        revoked.formUnion(tokens.map(\.value))
         return await revoke(tokens)
     }
 
@@ -77,8 +78,7 @@ extension AuthState {
     }
 
     private func replacement(isUnattended: Bool) async -> AuthStateRecord? {
-        guard case .read(let replacement)? = try? await perform(.read(isUnattended: isUnattended)) else { return nil }
-        return replacement
+        (try? await readReplacement(isUnattended: isUnattended)) ?? nil
     }
 
     func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
@@ -92,23 +92,59 @@ extension AuthState {
     package func forget() async throws { try await forget(because: "signed out") }
 
     func forget(because reason: String) async throws {
-        let id = newID()
+        end(because: reason)
+        let (ends, finish) = AsyncThrowingStream.makeStream(of: Never.self)
+        Task {
+            do {
+                try await save()
+                await revoking?.value
+                finish.finish()
+            } catch { finish.finish(throwing: error) }
+        }
         // A caller that is cancelled during the sign-out is still signed out, unless the store takes too long for a
         // cancelled caller.
-        _ = try await withTaskCancellationHandler {
-            try await outcome(of: id) { take(.begin(id, .signOut(reason: reason))) }
+        try await withTaskCancellationHandler {
+            try await Task { for try await _ in ends {} }.value
         } onCancel: {
             Task {
                 try await Task.sleep(for: .seconds(2))
-                await self.leave(id)
+                finish.finish(throwing: CancellationError())
             }
         }
     }
 
-    private func leave(_ id: SessionMachine.ID) {
-        take(.leave(id))
-        // The store may have removed the session, with a revocation still in progress.
-        waiting.removeValue(forKey: id)?.resume(throwing: CancellationError())
+    /// Ends the session in memory, and leaves its removal to the next save. It takes no refresh lock, whose holder may be
+    /// stopped. A refresh that runs finds the end with its next call.
+    private func end(because reason: String) {
+        // The first sign-out knows the tokens.
+        if unsaved?.isSignOut == true { return }
+        let (before, wasAuthorized) = (record, isAuthorized)
+        record.end(reason, at: environment.now().wall)
+        if wasAuthorized, let end = record.end { publish(.ended(end)) }
+        setUnsaved(.signedOut, before, nil)
+        show()
+    }
+
+    /// Returns the tokens of a session that has ended which the app has not revoked, if it has revoked the session's
+    /// tokens. They count as revoked from now on.
+    func unrevokedTokens(of ended: AuthStateRecord) -> [RevocableToken] {
+        guard !revoked.isEmpty else { return [] }
+        let tokens = ended.revocable.filter { !revoked.contains($0.value) }
+        revoked.formUnion(tokens.map(\.value))
+        return tokens
+    }
+
+    /// Revokes tokens that will not be used, after all earlier revocations. A sign-out and ``settle(atMost:)`` wait for it.
+    func beginRevoking(_ revoke: @escaping @Sendable () async -> Void) {
+        environment.logger.notice("session: revoking tokens that are no longer needed")
+        let previous = revoking
+        revocations += 1
+        revoking = Task {
+            await previous?.value
+            await revoke()
+            revocations -= 1
+            if revocations == 0 { revoking = nil }
+        }
     }
 
     /// Ends the session if the provider has ended it.
@@ -117,18 +153,17 @@ extension AuthState {
     /// - Returns: Whether the session was ended by this call; false if it was over already.
     package func endByProvider(if isNamed: (IDToken) -> Bool) async throws -> Bool {
         // Another process may have stored or ended the session.
-        let read = try? await perform(.read(isUnattended: false))
+        let later = await replacement(isUnattended: false)
         let (known, reason) = (record, "the provider has ended it")
         var hasEnded = false
         // A session that has ended in memory may still be in a store that rejected its removal.
-        if record.end == nil || machine.unsaved != nil, let idToken = record.idToken, isNamed(idToken) {
+        if record.end == nil || unsaved != nil, let idToken = record.idToken, isNamed(idToken) {
             try await forget(because: reason)
             hasEnded = true
         }
         // Or the message may name a later sign-in of the same user, which a refresh would go on with.
-        if case .read(let later?)? = read, later.succeeds(known), let idToken = later.idToken, isNamed(idToken) {
-            try later.refuseToMove(at: store.location)
-            try await AuthState(record: later, store: store, environment: environment, wasStored: true)
+        if let later, later.succeeds(known), let idToken = later.idToken, isNamed(idToken) {
+            try await AuthState(stored: later, store: store, environment: environment)
                 .forget(because: reason)
             hasEnded = true
         }

@@ -3,12 +3,35 @@ internal import Logging
 
 /// The sending of a refresh, and the verification of its response.
 extension AuthState {
-    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8).
+    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8),
+    /// or refuses what the request names, and another one may be what it wants.
     func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: refreshing the access token")
         let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
-        do { return .success(try await endpoint.send(.renew(attempt), stage: .refresh)) } catch {
-            return .failure(Self.authError(error))
+        let (form, wanted) = (record.refreshForm, attempt.need.parameters)
+        func send(_ form: RefreshForm) async -> (TokenParameters, Result<TokenResponse, AuthError>) {
+            var parameters = wanted
+            do {
+                let request: TokenRequest
+                switch attempt.credential {
+                case .grant(let grant): request = try .present(grant, parameters)
+                case .refreshToken(let token):
+                    parameters = form.parameters(
+                        wanted, scope: record.scope, resources: record.resources, at: record.client.provider)
+                    request = try .refresh(token, parameters)
+                }
+                return (parameters, .success(try await endpoint.send(request, stage: .refresh)))
+            } catch { return (parameters, .failure(Self.authError(error))) }
+        }
+        let (sent, result) = await send(form)
+        guard attempt.refreshToken != nil, case .failure(let error) = result,
+            let other = form.after(error, to: sent, wanted: wanted)
+        else { return result }
+        environment.logger.info("refresh: refused as it was requested, so it is requested in another way: \(error)")
+        return await send(other).1.map { response in
+            var response = response
+            response.refreshForm = other
+            return response
         }
     }
 
@@ -86,7 +109,8 @@ extension AuthState {
         environment.logger.info("session: the provider's keys or algorithms for ID tokens have changed")
         var client = record.client
         client.provider = new
-        take(.changed(client))
+        record.change(client)
+        show()
         return true
     }
 
@@ -102,13 +126,4 @@ private enum VerificationStep: Sendable {
     /// Keys or metadata are about to be fetched. The refusal holds unless they lead to another result.
     case fetching(refusal: RefreshedIDToken?)
     case done(RefreshedIDToken)
-}
-
-extension TokenRequest {
-    fileprivate static func renew(_ attempt: SessionRules.Attempt) throws -> TokenRequest {
-        switch attempt.credential {
-        case .refreshToken(let token): try refresh(token, attempt.need.parameters)
-        case .grant(let grant): try present(grant, attempt.need.parameters)
-        }
-    }
 }

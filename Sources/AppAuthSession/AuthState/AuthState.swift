@@ -19,24 +19,30 @@ internal import Logging
 /// }
 /// ```
 public actor AuthState {
-    /// The control flow of the session.
-    var machine: SessionMachine
+    /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
+    public internal(set) var record: AuthStateRecord
+    /// Whether the store no longer has the session, or has another one. The session may come back.
+    var isMissing = false
+    /// The latest change, if the store has not accepted it.
+    var unsaved: UnsavedChange?
+    var unsavedNumber = 0
+    /// How many calls are saving it, and the task that does so from time to time.
+    var saves = 0
+    var saving: Task<Void, Never>?
     package nonisolated let environment: Environment
     let store: any TokenStore
+    let rules: SessionRules.Function
+    /// The callers that need the refresh lock, and those that call the store.
+    let lockTurns = TaskQueue(), storeTurns = TaskQueue()
+    let exposures = Exposures()
     var verifier: JWTVerifier
     let feed = ChangeFeed()
     let cache: TokenCache
-    /// The last identifier of an operation. The callers, locks and tasks below belong to operations.
-    var lastID = 0
-    var waiting: [SessionMachine.ID: CheckedContinuation<SessionMachine.Outcome, any Error>] = [:]
-    var locks: [SessionMachine.ID: RefreshLock] = [:]
-    var locking: [SessionMachine.ID: Task<Void, Never>] = [:]
-    var timers: [SessionMachine.ID: Task<Void, any Error>] = [:]
     /// The revocation that began last, if it has not ended, and the number of those that have not.
     var revoking: Task<Void, Never>?
     var revocations = 0
-    /// Callers of ``settle(atMost:)``.
-    var settling: [CheckedContinuation<Void, Never>] = []
+    /// The tokens that the app has asked the provider to revoke.
+    var revoked: Set<Secret> = []
     /// The change of the client's registration that began last.
     var registering: SingleFlight<ClientRegistration>?
 
@@ -47,12 +53,10 @@ public actor AuthState {
     ///   - client: The current client, if its secret or its authentication method has changed since the sign-in; nil
     ///     for the client that was stored, which is not compared with anything.
     ///   - environment: HTTP, clock and log.
-    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, or if
-    ///   the session is being moved, and ``AuthError/Code/invalidConfiguration`` if the session belongs to another
-    ///   client or another issuer than `client`.
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, and
+    ///   ``AuthError/Code/invalidConfiguration`` if the session belongs to another client or another issuer than `client`.
     public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
         guard var record = try await store.convertingErrors({ try await store.load() }) else { return nil }
-        try record.refuseToMove(at: store.location)
         if let client {
             guard record.belongs(to: client.id, at: client.provider.issuer) else {
                 throw AuthError(
@@ -62,43 +66,44 @@ public actor AuthState {
             }
             record.use(client)
         }
-        self.init(record: record, store: store, environment: environment, wasStored: true)
+        self.init(stored: record, store: store, environment: environment)
     }
 
-    /// Creates a session from tokens that an app has from elsewhere. It is stored with its first change, unless the
-    /// store has another session by then.
+    /// Creates a session from tokens that an app has from elsewhere, and stores it. Any other session in the store is
+    /// replaced.
     ///
-    /// For a session that was read from this same store, use ``init(restoring:as:environment:)`` instead. This
-    /// initializer cannot tell whether the session was stored before: if another process has signed out meanwhile, it
-    /// would store the session again.
-    public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) {
-        self.init(record: record, store: store, environment: environment, wasStored: false)
+    /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store rejects it.
+    public init(record: AuthStateRecord, store: any TokenStore, environment: Environment) async throws {
+        try await store.replace(with: record)
+        self.init(stored: record, store: store, environment: environment)
     }
 
-    /// - Parameter proof: A proof that is already in use with the record's key, and knows its servers.
+    /// Creates a session that is in the store.
+    ///
+    /// - Parameters:
+    ///   - proof: A proof that is already in use with the record's key, and knows its servers.
+    ///   - rules: Other rules in place of ``SessionRules``, for the simulation.
     package init(
-        record: AuthStateRecord, store: any TokenStore, environment: Environment, wasStored: Bool, proof: DPoP? = nil
+        stored record: AuthStateRecord, store: any TokenStore, environment: Environment, proof: DPoP? = nil,
+        rules: @escaping SessionRules.Function = SessionRules.usual
     ) {
-        (self.store, self.environment) = (store, environment)
-        machine = SessionMachine(
-            record: record, wasStored: wasStored, location: store.location, patience: environment.lockPatience,
-            now: environment.now())
+        (self.record, self.store, self.environment, self.rules) = (record, store, environment, rules)
         cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
         verifier = JWTVerifier(client: record.client, environment: environment, keys: record.keys)
     }
-
-    /// The session as this process knows it: claims, scope, expiry, and whether and why it ended.
-    public var record: AuthStateRecord { machine.record }
 
     /// The proof of possession of the key that the tokens are bound to; nil for bearer tokens.
     package nonisolated var proof: DPoP? { cache.proof }
 
     /// Whether the store has rejected a change that is lost if the process ends now: a new refresh token, a registration, or
     /// an end of the session that a refresh has found. A rejected sign-out does not count.
-    public var hasUnsavedTokens: Bool { machine.hasUnsavedTokens }
+    public var hasUnsavedTokens: Bool { unsaved?.lock != nil }
 
     /// Whether the session goes on: as far as this process knows, it has neither ended nor been removed from the store.
-    public var isAuthorized: Bool { machine.isAuthorized }
+    public var isAuthorized: Bool { !isMissing && record.end == nil }
+
+    /// Whether tokens may be handed out without reading the store: nothing is unsaved, and the session is not missing.
+    var isOpen: Bool { unsaved == nil && !isMissing }
 
     /// The claims of the verified ID token, which identify the user; nil if the session has no ID token.
     public var claims: Claims? { record.idToken?.claims }
@@ -137,7 +142,8 @@ public actor AuthState {
         minimumValidity: Duration? = nil, forceRefresh: Bool = false, parameters: TokenParameters = .session
     ) async throws -> AccessToken {
         if minimumValidity == nil, !forceRefresh, parameters == .session, let run = cache.toJoin {
-            return try await run.value()
+            let token = try await run.value()
+            if isValid(token) { return token }
         }
         return try await accessToken(minimumValidity, forceRefresh, parameters)
     }
@@ -148,10 +154,20 @@ public actor AuthState {
     private nonisolated func accessToken(
         _ minimumValidity: Duration?, _ forceRefresh: Bool, _ parameters: TokenParameters
     ) async throws -> AccessToken {
-        var need = SessionRules.TokenRequirement(began: environment.now())
-        (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
-        (need.isForced, need.ignoresPause) = (forceRefresh, forceRefresh)
-        return try await accessToken(for: need)
+        func need(isForced: Bool) -> SessionRules.TokenRequirement {
+            var need = SessionRules.TokenRequirement(began: environment.now())
+            (need.parameters, need.minimumValidity) = (parameters, minimumValidity)
+            (need.isForced, need.ignoresPause) = (isForced, isForced)
+            return need
+        }
+        let token = try await accessToken(for: need(isForced: forceRefresh))
+        return isValid(token) ? token : try await accessToken(for: need(isForced: false))
+    }
+
+    /// Whether a token that was valid when the store got it still is: the process may have been stopped since, or the
+    /// machine may have slept.
+    private nonisolated func isValid(_ token: AccessToken) -> Bool {
+        token.isForOneUse || !token.isExpired(at: environment.now())
     }
 
     nonisolated func accessToken(for need: SessionRules.TokenRequirement) async throws -> AccessToken {
@@ -159,10 +175,7 @@ public actor AuthState {
         switch cache.find(for: &need) {
         case .ready(let token): return token
         case .refresh(let flight):
-            return try await flight.run { [need] in
-                guard case .token(let token) = try await self.perform(.token(need)) else { throw CancellationError() }
-                return token
-            }
+            return try await flight.run { [need] in try await self.refresh(need) }
         }
     }
 
@@ -173,7 +186,7 @@ public actor AuthState {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read: the session stays as it is
     ///   known; `CancellationError`.
-    public func synchronize() async throws { _ = try await perform(.read(isUnattended: true)) }
+    public func synchronize() async throws { _ = try await readReplacement(isUnattended: true) }
 
     /// Records that a resource server has rejected a token that seemed valid (401, RFC 6750 §3.1). The token is not
     /// returned again, and the next caller gets a new one. ``send(_:)`` does this by itself.
@@ -183,5 +196,5 @@ public actor AuthState {
     package nonisolated var waitingCount: Int { cache.flights.reduce(0) { $0 + $1.waitingCount } }
 
     /// How many operations wait until the store accepts the unsaved change.
-    package var savingCount: Int { machine.savingCount }
+    package var savingCount: Int { saves + storeTurns.waitingCount }
 }

@@ -18,6 +18,7 @@ extension AuthStateRecord {
         } else {
             keep(response.token, for: parameters)
         }
+        refreshForm = response.refreshForm ?? refreshForm
         if let idToken { (verifiedIDToken, unverifiedIDToken) = (idToken.rawValue, nil) }
         self.keys = keys ?? self.keys
         merge(refreshToken: response.refreshToken)
@@ -79,22 +80,5 @@ extension AuthStateRecord {
         (accessToken, refreshToken, grant, keys, pendingRefresh, backoff) = (nil, nil, nil, nil, nil, nil)
         (otherTokens, proofKey, additional, unverifiedIDToken) = ([:], nil, nil, nil)
         end = End(reason: reason, date: date)
-    }
-
-    /// Returns what a sign-out leaves in a store: nothing, except for a session that is being moved. If the process
-    /// that moved it died, the copy in the other store may be in use, so the next move must see the end.
-    static func signedOut(_ record: AuthStateRecord?, at date: Date) -> AuthStateRecord? {
-        guard var record else { return nil }
-        switch record.move {
-        case .leaving(let location), .arriving(let location): record.move = .signedOut(at: location)
-        case .signedOut: break
-        case nil: return nil
-        }
-        record.end("signed out", at: date)
-        // Keep only that the session is over.
-        (record.verifiedIDToken, record.nonce, record.redirectURI) = (nil, nil, nil)
-        (record.authorizationDetails, record.resources, record.withheldScope) = ([], [], [])
-        record.client = Client(id: record.client.id, provider: record.client.provider)
-        return record
     }
 }

@@ -31,12 +31,8 @@ extension AuthStateRecord {
         json["backoff"] = try backoff?.stored
         json["unverifiedIDToken"] = try unverifiedIDToken?.stored
         if hasRefreshed { json["hasRefreshed"] = true }
-        switch move {
-        case .leaving(let location): json["move"] = ["to": .string(location)]
-        case .arriving(let location): json["move"] = ["from": .string(location)]
-        case .signedOut(let location): json["move"] = ["over": .string(location)]
-        case nil: break
-        }
+        if refreshForm.hasScope { json["refreshHasScope"] = true }
+        if !refreshForm.hasResources { json["refreshHasNoResources"] = true }
         json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
         return Array(JSON.object(json).serialized().utf8)
     }
@@ -58,6 +54,8 @@ extension AuthStateRecord {
         guard version == Self.version else {
             throw refusal("holds a session of version \(version), expected version \(Self.version)")
         }
+        // An earlier build has moved the session, or is doing so: this may be a copy whose refresh token is used up.
+        guard json["move"] == nil else { throw refusal("holds a session on its way to another store") }
         do { try self.init(stored: StoredObject(json)) } catch { throw refusal("holds a damaged session") }
     }
 
@@ -91,12 +89,8 @@ extension AuthStateRecord {
         backoff = try json.optional("backoff") { try RefreshBackoff(stored: $0.object($1)) }
         unverifiedIDToken = try json.optional("unverifiedIDToken") { try RefreshBackoff(stored: $0.object($1)) }
         hasRefreshed = try json.optional("hasRefreshed") { try $0.bool($1) } ?? false
-        move = try json.optional("move") {
-            let move = try $0.object($1)
-            if let location = try move.optional("to", { try $0.string($1) }) { return .leaving(to: location) }
-            if let location = try move.optional("over", { try $0.string($1) }) { return .signedOut(at: location) }
-            return .arriving(from: try move.string("from"))
-        }
+        refreshForm.hasScope = try json.optional("refreshHasScope") { try $0.bool($1) } ?? false
+        refreshForm.hasResources = try json.optional("refreshHasNoResources") { try !$0.bool($1) } ?? true
         end = try json.optional("end") {
             let end = try $0.object($1)
             return End(reason: try end.string("reason"), date: try end.date("date"))

@@ -14,8 +14,10 @@ public struct AuthStateRecord: Sendable, Hashable {
     public internal(set) var scope: [Scope]
     /// The requested scopes that the provider has not granted.
     var withheldScope: [Scope] = []
-    /// The resources that the sign-in has requested tokens for (RFC 8707). A refresh does not name them by itself, because
-    /// some servers refuse that.
+    /// The requested scopes, granted or not, and those that were granted beyond.
+    package var requestedScope: [Scope] { scope + withheldScope }
+    /// The resources that the sign-in has requested tokens for (RFC 8707). A refresh names them only if the resource has
+    /// named the authorization server, because some servers refuse that.
     public package(set) var resources: [String] = []
     /// The current access token; nil after the session has ended. Apps get it from ``AuthState``, once it is stored.
     package internal(set) var accessToken: AccessToken?
@@ -45,20 +47,12 @@ public struct AuthStateRecord: Sendable, Hashable {
     package internal(set) var backoff: RefreshBackoff?
     /// The last refreshes whose ID tokens could not be verified; nil after a verified one.
     package internal(set) var unverifiedIDToken: RefreshBackoff?
+    /// What a refresh names, as far as the provider's responses have shown.
+    package internal(set) var refreshForm = RefreshForm()
     /// Whether the provider has accepted a refresh token of this session.
     package internal(set) var hasRefreshed = false
     /// Why and when the session ended; nil while it lasts.
     public internal(set) var end: End?
-    /// The mark of a session that is being moved to or from another store, and must not be used from this one. See
-    /// ``TokenStore/moveSession(to:)``.
-    package var move: Move?
-
-    package enum Move: Sendable, Hashable {
-        case leaving(to: String)
-        case arriving(from: String)
-        /// The session was signed out here while it was being moved. Any copy in the other store is over, too.
-        case signedOut(at: String)
-    }
 
     /// The credential for the next access token.
     package enum Credential: Sendable {

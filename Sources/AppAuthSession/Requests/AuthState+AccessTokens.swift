@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 public import AppAuthProtocol
 
 extension AuthState {
@@ -23,18 +24,15 @@ extension AuthState {
 
     /// Waits until a token is due, or a pause after a failure is over, or the session changes.
     fileprivate nonisolated func wait(_ duration: Duration, orFor changes: AsyncStream<SessionChange>) async throws {
-        try await withThrowingTaskGroup { group in
-            group.addTask { [environment] in try await environment.sleep(duration) }
-            group.addTask {
-                for await change in changes {
-                    switch change {
-                    case .renewed, .ended: return
-                    case .refreshFailed, .storeFailed: continue
-                    }
+        try await firstResult { [environment] in
+            try await environment.sleep(duration)
+        } or: {
+            for await change in changes {
+                switch change {
+                case .renewed, .ended: return
+                case .refreshFailed, .storeFailed: continue
                 }
             }
-            defer { group.cancelAll() }
-            try await group.next()
         }
     }
 
@@ -54,19 +52,21 @@ private struct AccessTokens: AsyncSequence, Sendable {
 
     struct Iterator: AsyncIteratorProtocol {
         let state: AuthState
-        private var last: Secret?
+        private var last: AccessToken?
 
         init(state: AuthState) { self.state = state }
 
         mutating func next() async throws -> AccessToken? {
+            // The next one would come at once.
+            if last?.isForOneUse == true { try await state.wait(.seconds(1), orFor: state.changes) }
             while true {
                 // Before the token is read, so that no change is missed between the two.
                 let changes = state.changes
                 let wait: Duration
                 do {
                     let token = try await state.freshAccessToken()
-                    if token.value != last {
-                        last = token.value
+                    if token.value != last?.value {
+                        last = token
                         return token
                     }
                     wait = await state.timeToRefresh(token)

@@ -23,7 +23,7 @@ extension AuthState {
             token.expiration.timeIntervalSince(environment.now().wall) >= minimumValidity.seconds
         }
         // Nothing is handed out that the store has not accepted, or no longer has.
-        if !machine.isOpen { _ = try await freshAccessToken() }
+        if !isOpen { _ = try await freshAccessToken() }
         let old = record.idToken
         if isAuthorized {
             guard let old else { throw Self.noIDToken("the session has no ID token", "and request openid") }

@@ -27,8 +27,7 @@ extension AuthState {
             let record = try await verified(tokens)
             failed = record
             let state = AuthState(
-                record: record, store: MemoryTokenStore(record), environment: environment, wasStored: true, proof: proof
-            )
+                stored: record, store: MemoryTokenStore(record), environment: environment, proof: proof)
             let result: Result<Void, any Error>
             do { result = .success(try await confirm(state)) } catch { result = .failure(error) }
             // The app may have left a refresh behind, whose response has the only valid refresh token.
@@ -39,10 +38,8 @@ extension AuthState {
             // The app may have used the session in `confirm`, and ignored that it ended there.
             if let end = confirmed.end { throw SessionRules.signInRequired(end.reason) }
             let replaced = try await store.replace(with: confirmed)
-            let session = AuthState(
-                record: confirmed, store: store, environment: environment, wasStored: true, proof: proof)
-            // If the replaced session is being moved, another store has it too.
-            if let replaced, replaced.end == nil, replaced.move == nil, !replaced.mayShareGrant(with: confirmed) {
+            let session = AuthState(stored: confirmed, store: store, environment: environment, proof: proof)
+            if let replaced, replaced.end == nil, !replaced.mayShareGrant(with: confirmed) {
                 // The user is signed in, and does not wait for the provider of before.
                 await session.beginRevoking { await revoke(replaced.revocable, of: replaced.client, environment) }
             }

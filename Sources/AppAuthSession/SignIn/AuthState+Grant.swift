@@ -57,10 +57,9 @@ extension AuthState {
             record.belongs(to: configuration.clientID, at: configuration.issuer), record.grant == grant,
             record.isUsable(at: environment.now()), configuration.dpop == nil || record.proofKey != nil
         else { return nil }
-        try record.refuseToMove(at: store.location)
         // The app's current secret and metadata take precedence over the stored ones.
         record.use(try configuration.client(at: record.client.provider))
-        return AuthState(record: record, store: store, environment: environment, wasStored: true)
+        return AuthState(stored: record, store: store, environment: environment)
     }
 
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.

@@ -77,7 +77,6 @@ public final class RefreshLock: Sendable {
     /// Then a holder that was stopped, and wakes up after the lock has passed on, does not overwrite newer tokens.
     public let grant: (any Sendable)?
     private let holds: @Sendable () -> Bool
-    private let lost: @Sendable () -> Bool
     private let end: LockedValue<(@Sendable () -> Void)?>
 
     /// Creates a lock that was just acquired.
@@ -86,21 +85,16 @@ public final class RefreshLock: Sendable {
     ///   - grant: See ``grant``.
     ///   - isHeld: Whether the lock is still held, as far as this process can know at once. A lock of the kernel cannot be
     ///     lost, so it always is.
-    ///   - wasLost: Whether another holder may have had the lock meanwhile. If ``TokenStore/update(_:)`` acquires a lost
-    ///     lock again, this stays true.
     ///   - release: Releases the lock; called once.
     public init(
         grant: (any Sendable)? = nil, isHeld: @escaping @Sendable () -> Bool = { true },
-        wasLost: @escaping @Sendable () -> Bool = { false }, release: @escaping @Sendable () -> Void
+        release: @escaping @Sendable () -> Void
     ) {
-        (self.grant, holds, lost, end) = (grant, isHeld, wasLost, LockedValue(release))
+        (self.grant, holds, end) = (grant, isHeld, LockedValue(release))
     }
 
     /// Whether the lock is still held, as far as this process can know at once. If it is not, no refresh token is sent.
     package var isHeld: Bool { holds() }
-
-    /// Whether another holder may have had the lock meanwhile. If so, a session that is missing may have been moved.
-    package var wasLost: Bool { lost() }
 
     /// Releases the lock. Further calls have no effect.
     public func release() {

@@ -19,6 +19,8 @@ struct shims_pq_notification {
 };
 
 enum { SHIMS_PQ_CONNECTION_OK = 0 };
+enum { SHIMS_PQ_POLLING_READING = 1, SHIMS_PQ_POLLING_WRITING = 2 };
+enum { SHIMS_PQ_ERRORS_VERBOSE = 2 };
 enum { SHIMS_PQ_COMMAND_OK = 1, SHIMS_PQ_TUPLES_OK = 2 };
 enum { SHIMS_PQ_SQLSTATE = 'C', SHIMS_PQ_MESSAGE = 'M' };
 
@@ -27,8 +29,13 @@ enum { SHIMS_PQ_SQLSTATE = 'C', SHIMS_PQ_MESSAGE = 'M' };
     X(void, PQconninfoFree, (struct shims_pq_option *))                                                             \
     X(void, PQfreemem, (void *))                                                                                    \
     X(struct pg_conn *, PQconnectdbParams, (const char *const *, const char *const *, int))                         \
+    X(struct pg_conn *, PQconnectStartParams, (const char *const *, const char *const *, int))                      \
+    X(int, PQconnectPoll, (struct pg_conn *))                                                                       \
+    X(int, PQsetErrorVerbosity, (struct pg_conn *, int))                                                            \
+    X(int, PQconnectionUsedPassword, (const struct pg_conn *))                                                      \
     X(void, PQfinish, (struct pg_conn *))                                                                           \
     X(int, PQstatus, (const struct pg_conn *))                                                                      \
+    X(int, PQbackendPID, (const struct pg_conn *))                                                                  \
     X(int, PQserverVersion, (const struct pg_conn *))                                                               \
     X(int, PQsocket, (const struct pg_conn *))                                                                      \
     X(char *, PQerrorMessage, (const struct pg_conn *))                                                             \

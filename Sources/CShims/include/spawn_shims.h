@@ -6,8 +6,7 @@
 
 // Starts a program from the PATH of this process, without a shell. The program inherits only the working directory: it
 // gets its own session, default signals, an empty signal mask, /dev/null as its three standard streams, and no other
-// descriptor. `arguments` and `environment` end with NULL. If `environment` is NULL, the program inherits that of this
-// process. Returns 0 and the process id, or an error number.
+// descriptor. `arguments` and `environment` end with NULL. Returns 0 and the process id, or an error number.
 int shims_spawn_detached(char *const arguments[], char *const environment[], pid_t *pid);
 
 // Starts a program with two pipes: its standard input reads from `input`, and its standard output writes to `output`. It

@@ -50,7 +50,7 @@ struct Demo: Command {
         signIn.browser = browser
         signIn.observe = { event in
             switch event {
-            case .requesting, .scopesLeftOut, .foreignRedirect: break
+            case .requesting, .scopesLeftOut, .foreignRedirect, .stillWaiting: break
             case .provider: story.tell("Fetched its metadata and checked that it names this issuer.")
             case .authorization(let url):
                 story.tell(

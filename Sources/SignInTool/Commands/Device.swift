@@ -8,35 +8,40 @@ struct Device: Command {
         abstract: "Signs in with a code that you enter on another device, and stores the session.",
         discussion: "Example: sign-in device --issuer https://accounts.example.org --client-id my-app --profile work")
 
-    @OptionGroup var provider: ProviderOptions
-    @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
-    var clientID: String?
-    @OptionGroup var client: ClientOptions
-    @Option(parsing: .unconditional, help: Login.scopeHelp)
-    var scope: String?
-    @OptionGroup var target: ResourceOptions
-    @OptionGroup var session: NewSessionOptions
-    @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
-    var dpop = false
-    @Flag(help: .json) var json = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: OptionTitle.usual) var usual: UsualOptions
+    @OptionGroup(title: OptionTitle.usual) var session: NewSessionOptions
+    @OptionGroup(title: OptionTitle.usual) var output: OutputOptions
+    @OptionGroup(title: OptionTitle.provider) var endpoints: EndpointOptions
+    @OptionGroup(title: OptionTitle.client) var client: ClientOptions
+    @OptionGroup(title: OptionTitle.client) var document: ClientDocumentOptions
+    @OptionGroup(title: OptionTitle.client) var trust: TrustOptions
+    @OptionGroup(title: OptionTitle.request) var binding: BindingOptions
+    @OptionGroup(title: OptionTitle.network) var common: CommonOptions
 
+    var json: Bool { output.json }
     var defaultTimeout: Duration { .seconds(300) }
+    private var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
+    private var target: ResourceOptions { ResourceOptions(usual, document) }
 
-    func validate() throws {
-        if try target.decide(provider, clientID: clientID, for: .deviceCode) {
-            return try client.requireIssuer(provider.issuer)
+    func validate() throws { try target.check() }
+
+    /// Throws if the options do not say where to sign in, or as which client.
+    private func requireTarget() throws {
+        if try target.decide(provider, clientID: usual.clientID, for: .deviceCode) {
+            return try client.requireIssuer(usual.issuer)
         }
-        try provider.requireProvider()
-        if clientID == nil { throw ValidationError("Missing expected argument '--client-id <client-id>'") }
+        guard provider.isNamed else { throw ProviderOptions.missing }
+        if usual.clientID == nil { throw WrongUsage("expected --client-id") }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
+        try requireTarget()
         return try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
-                provider, clientID, client, target, scope: scope, dpop: dpop, redirect: nil, for: .deviceCode,
-                replacing: former, console)
+                provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop, redirect: nil,
+                for: .deviceCode, replacing: former, console
+            ).trusting(trust)
         } _: { chosen in
             try await signIn(at: chosen, console, within: limit, until: deadline)
         }
@@ -46,10 +51,10 @@ struct Device: Command {
         at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
+        try await session.requireRoom(in: store, for: chosen.resources, clientID: usual.clientID)
         let former = try await session.former(in: store, at: chosen.issuer)
         var signIn = DeviceSignIn(chosen.configuration)
-        signIn.resources = target.resource
+        signIn.resources = chosen.resources
         signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
         let state = try await signIn.run(store: store, console, until: deadline, line: console.line)
         let record = await state.record

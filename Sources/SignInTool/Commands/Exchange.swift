@@ -65,7 +65,7 @@ struct Exchange: Command {
             throw ValidationError("expected either --issuer or --token-endpoint")
         }
         if session.clientID?.isEmpty ?? true {
-            throw ValidationError("Missing expected argument '--client-id <client-id>'")
+            throw ValidationError("expected --client-id")
         }
         if session.store != nil { throw ValidationError("--store takes no --subject-token-file") }
         if session.profile != nil { throw ValidationError("--profile takes no --subject-token-file") }

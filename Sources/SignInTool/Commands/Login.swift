@@ -4,71 +4,100 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import JOSE
 
+/// The usual options that only `sign-in login` has.
+struct LoginOptions: ParsableArguments, Sendable {
+    @Flag(name: .customLong("no-browser"), help: "Show the URL instead of starting a browser.")
+    var noBrowser = false
+    @Flag(help: "Also fetch the claims of the userinfo endpoint.")
+    var userinfo = false
+}
+
+/// The option for a store that cannot be used.
+struct ReplacementOptions: ParsableArguments, Sendable {
+    @Flag(
+        name: .customLong("replace-store"),
+        help: "If the stored session is damaged or cannot be decrypted, set it aside under a new name.")
+    var replaceStore = false
+}
+
 /// The command `sign-in login`.
 struct Login: Command {
     static let configuration = CommandConfiguration(
         commandName: "login", abstract: "Signs in with the browser and stores the session.",
         discussion: "Example: sign-in login --issuer https://accounts.example.org --client-id my-app --profile work")
 
-    @OptionGroup var provider: ProviderOptions
-    @Option(
-        name: .customLong("client-id"), parsing: .unconditional,
-        help: "The client id; not needed after 'sign-in register'.")
-    var clientID: String?
-    @OptionGroup var client: ClientOptions
-    @Option(parsing: .unconditional, help: Login.scopeHelp)
-    var scope: String?
-    @OptionGroup var redirect: RedirectOptions
-    @OptionGroup var target: ResourceOptions
-    @OptionGroup var asked: RequestOptions
-    @Flag(help: "Also fetch the claims of the userinfo endpoint.")
-    var userinfo = false
-    @Flag(name: .customLong("no-browser"), help: "Show the URL instead of starting a browser.")
-    var noBrowser = false
-    @OptionGroup var session: NewSessionOptions
-    @Flag(
-        name: .customLong("replace-store"),
-        help: "If the stored session is damaged or cannot be decrypted, set it aside under a new name.")
-    var replaceStore = false
-    @Flag(help: "Push the request to the provider; the browser carries only a reference to it (RFC 9126).")
-    var par = false
-    @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
-    var dpop = false
-    @Flag(help: .json) var json = false
-    @OptionGroup var common: CommonOptions
+    @OptionGroup(title: OptionTitle.usual) var usual: UsualOptions
+    @OptionGroup(title: OptionTitle.usual) var session: NewSessionOptions
+    @OptionGroup(title: OptionTitle.usual) var own: LoginOptions
+    @OptionGroup(title: OptionTitle.usual) var output: OutputOptions
+    @OptionGroup(title: OptionTitle.provider) var endpoints: EndpointOptions
+    @OptionGroup(title: OptionTitle.client) var client: ClientOptions
+    @OptionGroup(title: OptionTitle.client) var document: ClientDocumentOptions
+    @OptionGroup(title: OptionTitle.client) var trust: TrustOptions
+    @OptionGroup(title: OptionTitle.request) var asked: RequestOptions
+    @OptionGroup(title: OptionTitle.request) var binding: BindingOptions
+    @OptionGroup(title: OptionTitle.browser) var redirect: RedirectOptions
+    @OptionGroup(title: OptionTitle.session) var replacement: ReplacementOptions
+    @OptionGroup(title: OptionTitle.network) var common: CommonOptions
 
-    static var scopeHelp: ArgumentHelp {
-        """
-        The scopes to request, separated by spaces. \
-        (default: openid profile offline_access, as far as the provider lists them)
-        """
-    }
+    var json: Bool { output.json }
     var defaultTimeout: Duration { .seconds(300) }
+    var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
+    private var target: ResourceOptions { ResourceOptions(usual, document) }
 
-    func validate() throws {
-        if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
-        if try target.decide(provider, clientID: clientID, for: .authorizationCode) {
-            return try client.requireIssuer(provider.issuer)
+    func validate() throws { try target.check() }
+
+    /// What the options leave open.
+    enum Missing { case provider, client }
+
+    func missing() throws -> Missing? {
+        if try target.decide(provider, clientID: usual.clientID, for: .authorizationCode) {
+            try client.requireIssuer(usual.issuer)
+            return nil
         }
-        try provider.requireProvider()
-        if clientID == nil, try !RegisteredClients.mayHaveAny(at: provider.provider().issuer.string) {
-            // Without discovery there is no registration, and the presets' providers offer none.
-            let canRegister = provider.preset == nil && provider.tokenEndpoint == nil
-            throw ValidationError(
-                "Missing expected argument '--client-id <client-id>'"
-                    + (canRegister
-                        ? ", since no client is registered: see 'sign-in register'"
-                        : ": register your app at the provider, which gives it an id"))
+        guard provider.isNamed else { return .provider }
+        guard usual.clientID == nil, try !RegisteredClients.mayHaveAny(at: provider.provider().issuer.string) else {
+            return nil
+        }
+        return .client
+    }
+
+    /// The wrong usage if it stays open.
+    func wrongUsage(_ missing: Missing) -> WrongUsage {
+        switch missing {
+        case .provider: return session.profile.map(SignInLine.noProfile) ?? ProviderOptions.missing
+        case .client: return provider.noClient
         }
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
-        return try await SignInTarget.signIn(session, console) { former in
+        guard let missing = try missing() else { return try await signIn(console, within: limit, until: deadline) }
+        guard console.canConverse else { throw wrongUsage(missing) }
+        let words = try await ask(for: missing, console)
+        let line = try SignInLine(words).completed { _ in Self.helpMessage(includeHidden: true).wordsOfHelp }
+        guard let completed = try? Self.parse(Array(line.words.dropFirst())), try completed.missing() == nil
+        else { throw wrongUsage(missing) }
+        let status = try await completed.signIn(console.with(words, line), within: limit, until: deadline)
+        console.say("To sign in like this without questions: \(SignInLine(words).shellLine)")
+        return status
+    }
+
+    /// Asks the user. After that, nothing reads the terminal until the sign-in does.
+    private func ask(for missing: Missing, _ console: Console) async throws -> [String] {
+        var questions = SignInQuestions(of: self, console)
+        return try await questions.answers(to: missing)
+    }
+
+    private func signIn(
+        _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
+    ) async throws -> Int32 {
+        try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
-                provider, clientID, client, target, scope: scope, dpop: dpop, redirect: redirect,
+                provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop, redirect: redirect,
                 asked: asked.options(over: .init()).withTypedParameters(), for: .authorizationCode, replacing: former,
-                console)
+                console
+            ).trusting(trust)
         } _: { chosen in
             try await signIn(at: chosen, console, within: limit, until: deadline)
         }
@@ -78,22 +107,22 @@ struct Login: Command {
         at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        try await session.requireRoom(in: store, for: target.resource, clientID: clientID)
+        try await session.requireRoom(in: store, for: chosen.resources, clientID: usual.clientID)
         let former: AuthStateRecord?
         do { former = try await session.former(in: store, at: chosen.issuer) } catch let error as AuthError {
-            guard replaceStore, [.damaged, .encryption].contains(error.storeProblem) else { throw error }
+            guard replacement.replaceStore, [.damaged, .encryption].contains(error.storeProblem) else { throw error }
             former = nil
         }
         let claims = LockedValue<JSON?>(nil)
         var signIn = signIn(chosen, as: former)
-        signIn.confirm = { [session, userinfo] state in
+        signIn.confirm = { [session, own] state in
             try session.requireUser(of: former, in: await state.record)
-            guard userinfo else { return }
+            guard own.userinfo else { return }
             let response = try await state.userInfo().json
             claims.withLock { $0 = response }
         }
         try await chosen.checkClient(of: signIn, console)
-        if replaceStore { _ = try await StateFolder.discard(store, console) }
+        if replacement.replaceStore { _ = try await StateFolder.discard(store, console) }
         // A code for another device carries no further parameters.
         let deviceLine = asked.options(over: .init()) == .init() ? deviceLine(chosen) : nil
         let state = try await signIn.run(
@@ -113,11 +142,11 @@ struct Login: Command {
         var preset = chosen.options
         preset.loginHint = former?.loginHint
         signIn.options = asked.options(over: preset)
-        signIn.options.resources = target.resource
-        signIn.options.isPushed = par
+        signIn.options.resources = chosen.resources
+        signIn.options.isPushed = asked.par
         signIn.redirect = chosen.redirect
-        signIn.requiredEndpoints = userinfo ? [.userInfo] : []
-        if noBrowser { signIn.browser = nil }
+        signIn.requiredEndpoints = own.userinfo ? [.userInfo] : []
+        if own.noBrowser { signIn.browser = nil }
         return signIn
     }
 
@@ -128,12 +157,12 @@ struct Login: Command {
         var words = ["device"] + (isChosen ? provider.words : []) + ["--client-id", chosen.configuration.clientID]
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         for resource in target.resource { add("--resource", resource) }
-        words += client.words
-        add("--scope", scope)
+        words += client.words + trust.words
+        add("--scope", usual.scope)
         add("--profile", session.profile?.name)
         add("--store", session.store?.argument)
         words += common.wordsOfNetwork
-        if dpop { words.append("--dpop") }
+        if binding.dpop { words.append("--dpop") }
         if json { words.append("--json") }
         return SignInLine(words)
     }

@@ -37,7 +37,7 @@ struct Logout: Command {
     @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
-    var defaultTimeout: Duration { .seconds(300) }
+    var defaultTimeout: Duration { .seconds(60) }
     /// The session must be removed even if the provider never responds.
     var endsInTime: Bool { false }
     var endsBrowserSession: Bool { !local && !revokeOnly }
@@ -68,17 +68,21 @@ struct Logout: Command {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
-        if forget { try (profile ?? store.flatMap(StateFolder.profile))?.forget() }
+        let forgotten = forget ? profile ?? store.flatMap(StateFolder.profile) : nil
+        try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
-        let profiles = signedOut.hadSession ? [] : try await session.profilesOfClient(within: limit)
-        let text =
-            signedOut.hadSession
-            ? "Signed out."
-            : profiles.isEmpty
-                ? "No such session is stored."
-                : "No such session is stored without a profile. To sign out of the session of a profile: "
-                    + profiles.map { "sign-in logout \($0)" }.joined(separator: ", or ")
-        try console.succeed(.object(signedOut.json), text: text)
+        var lines = signedOut.hadSession ? ["Signed out."] : []
+        if let forgotten { lines.append("Forgot the profile \(forgotten.name).") }
+        if lines.isEmpty {
+            let profiles = try await session.profilesOfClient(within: limit)
+            lines = [
+                profiles.isEmpty
+                    ? "No such session is stored."
+                    : "No such session is stored without a profile. To sign out of the session of a profile: "
+                        + profiles.map { "sign-in logout \($0)" }.joined(separator: ", or ")
+            ]
+        }
+        try console.succeed(.object(signedOut.json), text: lines.joined(separator: " "))
         return 0
     }
 
@@ -108,7 +112,7 @@ struct Logout: Command {
             // The session is gone: a note that stays only costs a look into the keyring.
             do { try StateFolder().removeNote(of: store) } catch let error as AuthError { console.note(error.message) }
         }
-        signedOut.sayWhatIsNotConfirmed(console)
+        sayWhatIsNotConfirmed(signedOut, console)
         return signedOut
     }
 
@@ -133,11 +137,12 @@ struct Logout: Command {
             observe(event)
         }
         var signedOut = signedOut
-        let state = AuthState(record: record, store: MemoryTokenStore(record), environment: console.environment)
+        let state = try await AuthState(
+            record: record, store: MemoryTokenStore(), environment: console.environment)
         let report = try await signOut.run(state)
         signedOut.report.sessionEnded = report.sessionEnded
         signedOut.report.endSessionError = report.endSessionError
-        signedOut.sayWhatIsNotConfirmed(console)
+        sayWhatIsNotConfirmed(signedOut, console)
         return signedOut
     }
 
@@ -159,23 +164,21 @@ struct Logout: Command {
         signOut.endsBrowserSession = endsBrowserSession
         signOut.postLogoutRedirect = postLogoutRedirect?.redirect ?? Self.privateUse(record) ?? .automatic
         if noBrowser { signOut.browser = nil }
+        // No redirect reaches a command from the browser of another machine.
+        signOut.waitsWithoutBrowser = false
         signOut.observe = { event in
             switch event {
-            case .browserObstacle(let obstacle): console.say("\(obstacle.message.asSentence).")
+            case .browserObstacle(let obstacle): note.tell(obstacle, console)
             case .openingBrowser: console.say("Ending the session in the browser…")
             case .endSession(let url):
-                console.say("Open this URL in a browser on this machine to end the session there too:")
+                console.say("Open this URL in your browser to end the session there too:")
                 console.say("  \(url)")
-            case .waiting(let uri): note.start { Self.sayWhatToCompare(uri, record, console) }
+            case .waiting(let uri): note.start(console) { Self.sayWhatToCompare(uri, record, console) }
             case .removed:
                 console.log("store: removed the session")
                 if local { Self.sayWhatStaysValid(record, [], prefix, console) }
             case .revoked(let revocations):
                 // Reported before the wait for the browser, which the user may interrupt.
-                for revocation in revocations {
-                    guard let error = revocation.error else { continue }
-                    console.note("\(prefix)the \(revocation.tokenTypeHint) was not revoked: \(error.message)")
-                }
                 Self.sayWhatStaysValid(record, revocations, prefix, console)
             }
         }
@@ -189,20 +192,27 @@ struct Logout: Command {
         return redirect.map { .privateUse($0) }
     }
 
+    private func sayWhatIsNotConfirmed(_ signedOut: SignedOut, _ console: Console) {
+        // With --no-browser, the line above the URL says it.
+        guard let error = signedOut.report.endSessionError, !noBrowser || error.code != .browser else { return }
+        console.note("\(signedOut.prefix)the provider did not confirm the sign-out: \(error.message)")
+    }
+
     private static func sayWhatStaysValid(
         _ record: AuthStateRecord, _ revocations: [TokenRevocation], _ prefix: String, _ console: Console
     ) {
-        // The session's own access token is the first.
-        func isRevoked(_ name: String) -> Bool {
-            revocations.first { $0.tokenTypeHint == name }.map { $0.error == nil } ?? false
+        let unknown = "it expires at the provider"
+        func say(_ kind: String, validUntil end: String?) {
+            let ofKind = revocations.filter { $0.tokenTypeHint == kind }
+            let error = ofKind.lazy.compactMap(\.error).first
+            guard error != nil || ofKind.isEmpty && end != nil else { return }
+            let reason = error.map { ": \($0.message)" } ?? ""
+            let name = kind.replacing("_", with: " ")
+            console.note("\(prefix)the \(name) stays valid until \(end ?? unknown), since it was not revoked\(reason)")
         }
-        if record.hasRefreshToken, !isRevoked("refresh_token") {
-            console.note(
-                "\(prefix)the refresh token stays valid until it expires at the provider, since it was not revoked")
-        }
-        guard let token = record.accessToken, !isRevoked("access_token"), !token.isExpired(at: .current) else { return }
-        let end = token.expiresAt?.ISO8601Format() ?? "it expires at the provider"
-        console.note("\(prefix)the access token stays valid until \(end), since it was not revoked")
+        say("refresh_token", validUntil: record.hasRefreshToken ? unknown : nil)
+        let token = record.accessToken.flatMap { $0.isExpired(at: .current) ? nil : $0 }
+        say("access_token", validUntil: token.map { $0.expiresAt?.ISO8601Format() ?? unknown })
     }
 
     private static func sayWhatToCompare(_ uri: String, _ record: AuthStateRecord, _ console: Console) {
@@ -240,11 +250,6 @@ struct SignedOut {
 
     /// The beginning of a message about this session.
     var prefix: String { isOneOfSeveral ? "\(location): " : "" }
-
-    func sayWhatIsNotConfirmed(_ console: Console) {
-        guard let error = report.endSessionError else { return }
-        console.note("\(prefix)the provider did not confirm the sign-out: \(error.message)")
-    }
 }
 
 /// The post-logout redirect: `none` or a loopback URI.

@@ -47,7 +47,7 @@ struct Register: Command {
     var softwareStatementFile: String?
     @Option(
         name: .customLong("client-auth"), parsing: .unconditional,
-        help: "How the client will authenticate (default: none).")
+        help: "How the client will authenticate. (default: none, post or basic, the first that the provider lists)")
     var method: ClientOptions.Method?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
@@ -59,7 +59,7 @@ struct Register: Command {
 
     func validate() throws {
         guard !issuers.isEmpty || document != nil else {
-            throw ValidationError("Missing expected argument '--issuer <issuer>'")
+            throw ValidationError("expected --issuer")
         }
         guard issuers.count < 2 || document != nil else {
             throw ValidationError("--issuer: a client is registered at one provider")
@@ -76,7 +76,7 @@ struct Register: Command {
                 throw ValidationError("--redirect-uri: expected a path and no query, as in http://127.0.0.1/callback")
             }
         }
-        if redirectURIs.isEmpty { throw ValidationError("Missing expected argument '--redirect-uri <redirect-uri>'") }
+        if redirectURIs.isEmpty { throw ValidationError("expected --redirect-uri") }
         if (method == .private_key_jwt) != (keyFile != nil) {
             throw ValidationError("--client-auth private_key_jwt and --client-key go together")
         }
@@ -86,7 +86,7 @@ struct Register: Command {
         let (token, statement) = try (
             initialAccessTokenFile.map(SecretFile.read), softwareStatementFile.map(SecretFile.read)
         )
-        let keyPath = keyFile?.absolutePath
+        let keyPath = try keyFile?.absolutePath
         var uris = redirectURIs
         if document != nil, !issuers.isEmpty {
             // RFC 9700 §4.4.2: a redirect URI is for one issuer.
@@ -94,7 +94,7 @@ struct Register: Command {
             uris = redirectURIs.flatMap { uri in issuers.map { $0.redirectPath(for: uri) } }
         }
         var metadata = ClientMetadata(nativeAppWith: uris, name: name)
-        metadata.tokenEndpointAuthMethod = (method ?? .none).registeredName
+        metadata.tokenEndpointAuthMethod = method?.registeredName ?? "none"
         metadata.scope = scope.map([Scope].init(spaceDelimited:))
         metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
         guard document == nil, let issuer = issuers.first else {
@@ -108,6 +108,7 @@ struct Register: Command {
             return 0
         }
         let provider = try await provider(issuer, console.environment)
+        if method == nil { metadata.tokenEndpointAuthMethod = provider.authMethodOfNewClient }
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)
@@ -140,7 +141,7 @@ struct Register: Command {
         let found = try await discovery.metadata(for: Issuer(issuer)).with(.registration, at: registrationEndpoint)
         // Some providers have the endpoint only in the document of RFC 8414.
         let provider = try await discovery.complete(found, with: .registration)
-        guard provider[.registration] != nil else {
+        guard provider.names(.registration) else {
             throw AuthError(
                 .invalidMetadata, .registration,
                 "the provider \(issuer) has no 'registration_endpoint' in its metadata. If it has one, pass it with "
@@ -155,10 +156,10 @@ struct Register: Command {
             lines.append("Its secret is valid until \(date.ISO8601Format()).")
         }
         lines += JSON.object(registration.metadata.members).lines
-        var words = ["sign-in", "login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
+        var words = ["login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
         if let scope { words += ["--scope", scope] }
         words += common.wordsOfNetwork
-        if canSignIn { lines.append("Sign in with: \(words.shellLine)") }
+        if canSignIn { lines.append("Sign in with: \(SignInLine(words).shellLine)") }
         return lines.map(\.onOneLine).joined(separator: "\n")
     }
 }

@@ -8,12 +8,13 @@ internal import JOSE
 struct Request: Command {
     static let configuration = CommandConfiguration(
         commandName: "request", abstract: "Sends an HTTP request with a valid access token.",
-        discussion: "Example: sign-in request GET https://api.example.org/v1/me")
+        usage: "sign-in request [<method>] <url> [<options>]",
+        discussion: "Example: sign-in request https://api.example.org/v1/me")
 
-    @Argument(help: "The method, for example GET.")
-    var method: String
-    @Argument(help: "The URL: https, or http on loopback.")
-    var url: String
+    @Argument(
+        help: .init(
+            "The URL: https, or http on loopback. Before it, the method, unless that is GET.", valueName: "url"))
+    var words: [String]
     @Option(parsing: .unconditionalSingleValue, help: "A header field, as 'Name: value'.")
     var header: [String] = []
     @Option(parsing: .unconditional, help: "The body.")
@@ -45,10 +46,34 @@ struct Request: Command {
 
     var defaultTimeout: Duration { .seconds(stepsUp ? 300 : 30) }
 
-    func validate() throws {
-        guard HTTPRequest.Method(method) != nil else {
-            throw ValidationError("expected an HTTP method, found '\(method)'")
+    private var url: String { words.last ?? "" }
+    /// Nil if the word before the URL is none.
+    private var method: HTTPRequest.Method? { words.count == 1 ? .get : Self.method(words[0]) }
+
+    /// The standard methods are in upper case (RFC 9110 §9.1). Another one must be, so that a misspelled word is no method.
+    private static func method(_ word: String) -> HTTPRequest.Method? {
+        let standard: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
+        return standard.first { $0.rawValue == word.uppercased() }
+            ?? (word == word.uppercased() ? HTTPRequest.Method(word) : nil)
+    }
+
+    private func validateWords() throws {
+        guard words.count <= 2 else {
+            throw ValidationError("expected a method and a URL, found '\(words[2])' after them")
         }
+        // A word that is no URL, but could be a method.
+        let misplaced = url.contains { "./:".contains($0) } ? nil : Self.method(url)
+        if words.count == 1, let misplaced { throw ValidationError("expected a URL after the method \(misplaced)") }
+        guard method == nil else { return }
+        guard let misplaced else {
+            throw ValidationError("expected an HTTP method such as GET, found '\(words[0])'")
+        }
+        let line = ["sign-in", "request", misplaced.rawValue, words[0]].shellLine
+        throw ValidationError("expected the method before the URL: \(line)")
+    }
+
+    func validate() throws {
+        try validateWords()
         guard data == nil || dataFile == nil else { throw ValidationError("--data and --data-file exclude each other") }
         for line in header {
             let field = Self.field(line)
@@ -61,8 +86,7 @@ struct Request: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let target = try SecureURL(url)
-        guard let method = HTTPRequest.Method(method) else { throw WrongUsage("expected an HTTP method") }
-        var request = HTTPRequest(method: method, url: target)
+        var request = HTTPRequest(method: method ?? .get, url: target)
         for field in header.compactMap(Self.field) { request.headerFields.append(field) }
         let body = try body()
         if body != nil, request.headerFields[.contentType] == nil {
@@ -150,7 +174,8 @@ struct Request: Command {
         _ record: AuthStateRecord, for challenge: StepUpChallenge, scope: [Scope], _ console: Console
     ) async throws -> Bool {
         let target = try SecureURL(url)
-        let demand = "\(target.shownHost) requires another sign-in: \(challenge.demand(scope))"
+        let api = target.shownHost + target.path
+        let demand = "\(api) requires another sign-in: \(challenge.demand(scope))"
         let isOwn = record.isOwnResource(target)
         if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {
             console.say("\(demand). Signing in again.")
@@ -160,7 +185,7 @@ struct Request: Command {
         guard (scope.spaceDelimited ?? "").utf8.count <= Self.shownScope else {
             throw AuthError(
                 .invalidResponse, .authorization,
-                "\(target.shownHost) requires \(scope.count) scopes, too many to show. Sign in with those that you want it to "
+                "\(api) requires \(scope.count) scopes, too many to show. Sign in with those that you want it to "
                     + "have: use --scope", outcome: .notSent)
         }
         guard console.canAsk else {
@@ -170,7 +195,7 @@ struct Request: Command {
                 "\(demand). It is not a resource of this session. If you trust it with such a token, name it with "
                     + ["--step-up-at", resource].shellLine, outcome: .notSent)
         }
-        console.say("\(demand).")
+        console.show("\(demand).")
         return try await console.ask((isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?")
     }
 

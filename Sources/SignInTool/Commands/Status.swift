@@ -1,11 +1,10 @@
 internal import AppAuth
 internal import ArgumentParser
-internal import FoundationEssentials
 
 /// The command `sign-in status`.
 struct Status: Command {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Lists the stored sessions, without tokens.",
+        commandName: "status", abstract: "Lists the sessions and profiles, without tokens. * marks the profile in use.",
         discussion: "Example: sign-in status")
 
     @Option(
@@ -29,52 +28,16 @@ struct Status: Command {
     }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        // A misspelled profile is an error, not one that is signed out.
-        if let profile, try !profile.hasFile { try profile.checkIsKnown() }
-        var sessions: [JSON] = []
-        var isSignedIn = false
-        var table = Table(header: ["PROFILE", "USER", "ISSUER", "CLIENT", "STATE", "TOKEN EXPIRES", "STORE"])
-        var unreadable: [(location: String, error: AuthError)] = []
-        for entry in try await stored(limit) {
-            let location = entry.store.shownLocation
-            switch entry.record {
-            case .success(let record):
-                guard (issuer ?? record.client.provider.issuer.string) == record.client.provider.issuer.string,
-                    (clientID ?? record.client.id) == record.client.id
-                else { continue }
-                let listed = Self.entry(record, location, entry.profile)
-                sessions.append(listed)
-                table.rows.append(Self.row(record, listed))
-                if let remark = Self.remark(listed) { table.remarks.append(remark) }
-                if record.isUsable(at: .current) { isSignedIn = true }
-            case .failure(let error): unreadable.append((location, error))
-            }
-        }
-        // If nothing can be read, "no session" would be a guess.
-        let failure = sessions.isEmpty ? unreadable.popLast() : nil
-        for (location, error) in unreadable { console.note(error.message(for: ["--store", Self.option(location)])) }
-        if let failure {
-            var error = failure.error
-            // The hint is complete: it names the session, which the arguments may not.
-            (error.message, error.storeProblem) = (error.message(for: ["--store", Self.option(failure.location)]), nil)
-            throw error
-        }
-        var result: JSON.Object = ["sessions": .array(sessions)]
-        if !unreadable.isEmpty {
-            result["unreadable"] = .array(
-                unreadable.map {
-                    [
-                        "store": .string($0.location),
-                        "reason": .string($0.error.message(for: ["--store", Self.option($0.location)])),
-                    ]
-                })
-        }
-        let text = sessions.isEmpty ? "No session is stored." : table.text
-        guard let profile, !isSignedIn else {
-            try console.succeed(.object(result), text: text)
+        let (listed, unreadable) = try await list(console, limit)
+        var result: JSON.Object = ["sessions": .array(listed.filter { $0.record != nil }.map(\.json))]
+        let signedOut = listed.filter { $0.record == nil }
+        if !signedOut.isEmpty { result["signed_out"] = .array(signedOut.map(\.json)) }
+        if !unreadable.isEmpty { result["unreadable"] = .array(unreadable) }
+        guard let profile, !listed.contains(where: \.isSignedIn) else {
+            try console.succeed(.object(result), text: Self.text(listed))
             return 0
         }
-        if !json { try console.print(Array((text + "\n").utf8)) }
+        if !json { try console.print(Array((Self.text(listed) + "\n").utf8)) }
         let command = (try? profile.signIn)?.first ?? SignInLine.commands[0]
         let line = ["sign-in", command, "--profile", profile.name].shellLine
         console.fail(
@@ -83,57 +46,72 @@ struct Status: Command {
         return 1
     }
 
+    static func text(_ listed: [ListedSession]) -> String {
+        listed.isEmpty ? "No session is stored." : listed.map(\.text).joined(separator: "\n\n")
+    }
+
     /// Returns the argument of `--store` for a location.
     static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
 
-    private func stored(_ limit: Duration) async throws -> [StateFolder.Entry] {
-        if let profile {
-            return try await StateFolder.entries([(profile.store.within(limit), profile)])
+    /// Returns the sessions and the profiles that are signed out. What cannot be read is noted.
+    func list(_ console: Console, _ limit: Duration) async throws -> (listed: [ListedSession], unreadable: [JSON]) {
+        // A misspelled profile is an error, not one that is signed out.
+        if let profile, try !profile.hasFile { try profile.checkIsKnown() }
+        let stores = try await stores(limit)
+        let isOfStore = store != nil
+        var inUse: Profile?
+        // What is wrong about the choice hides no session: the user chooses among them.
+        do { inUse = try Profile.chosen(nil, lineNamesSession: false) } catch  where isOfStore {} catch {
+            console.note((error as? AuthError)?.message ?? (error as? WrongUsage)?.message ?? "\(error)")
         }
-        switch store {
-        case nil:
-            // A system without any keyring is no error.
-            let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
-            return try await StateFolder.entries(stores).filter { entry in
-                guard case .failure(let error) = entry.record else { return true }
-                return ![.noLibrary, .noBus, .noService].contains(error.storeProblem)
+        let entries = try await StateFolder.entries(stores)
+        var unreadable: [(store: any TokenStore, profile: Profile?, error: AuthError)] = []
+        let listed = stores.compactMap { store, profile -> ListedSession? in
+            let entry = entries.first { $0.store.location == store.location }
+            if case .failure(let error)? = entry?.record {
+                unreadable.append((store, profile, error))
+                return nil
             }
-        case .keyring: return try await StateFolder.entries(KeyringTokenStore.allOfSignIn(within: limit))
-        case .file(let path): return try await StateFolder.entries([FileTokenStore(path: path)])
-        case .encrypted(let path): return try await StateFolder.entries([StorePassphrase.file(path)])
-        case .memory: return []
+            guard entry != nil || (profile != nil && !isOfStore) else { return nil }
+            let isInUse = profile != nil && profile == inUse
+            return ListedSession(store: store, profile: profile, isInUse: isInUse, record: try? entry?.record.get())
+        }.filter { (issuer ?? $0.issuer) == $0.issuer && (clientID ?? $0.clientID) == $0.clientID }
+        // A system without any keyring is no error.
+        if profile == nil, !isOfStore {
+            unreadable.removeAll { [.noLibrary, .noBus, .noService].contains($0.error.storeProblem) }
         }
+        func message(_ store: any TokenStore, _ error: AuthError) -> String {
+            error.message(for: ["--store", Self.option(store.shownLocation)])
+        }
+        // If nothing can be read, "no session" would be a guess.
+        if !listed.contains(where: { $0.record != nil }), let last = unreadable.popLast() {
+            for (store, _, error) in unreadable { console.note(message(store, error)) }
+            var error = last.error
+            // The hint is complete: it names the session, which the arguments may not.
+            (error.message, error.storeProblem) = (message(last.store, error), nil)
+            throw error
+        }
+        let reasons = unreadable.map { store, profile, error in
+            let reason = message(store, error)
+            console.note(reason)
+            var json: JSON.Object = ["store": .string(store.shownLocation), "reason": .string(reason)]
+            if let profile { json["profile"] = .string(profile.name) }
+            return JSON.object(json)
+        }
+        return (listed, reasons)
     }
 
-    private static func entry(_ record: AuthStateRecord, _ location: String, _ profile: Profile?) -> JSON {
-        let pause = record.refreshPause(at: .current)
-        var entry: JSON.Object = [
-            "issuer": .string(record.client.provider.issuer.string), "client_id": .string(record.client.id),
-            "sub": record.idToken.map { .string($0.subject) } ?? .null,
-            "user": record.idToken?.claims.shortName.map(JSON.string) ?? .null, "store": .string(location),
-            "access_token_expires_at": record.expiry, "has_refresh_token": .bool(record.refreshToken != nil),
-            "state": .string(record.state), "reason": record.reasonToSignIn.map(JSON.string) ?? .null,
-            "refresh_paused_until": pause?.retryDelay.map { .string((.now + $0.seconds).ISO8601Format()) } ?? .null,
-            "refresh_error": pause.map { .string($0.message) } ?? .null,
-            "id_token_error": record.idTokenError(at: .current).map { .string($0.message) } ?? .null,
-        ]
-        if let profile { entry["profile"] = .string(profile.name) }
-        return .object(entry)
-    }
-
-    private static func row(_ record: AuthStateRecord, _ entry: JSON) -> [String] {
-        func text(_ name: String) -> String { entry[name]?.string ?? "–" }
-        return [
-            text("profile"), text("user"), text("issuer"), text("client_id"), record.stateDescription,
-            text("access_token_expires_at"), text("store"),
-        ]
-    }
-
-    /// Returns why a session has ended or needs the user, why its next refresh waits, or why its claims may be old: too long
-    /// for a column.
-    private static func remark(_ entry: JSON) -> String? {
-        let name = entry["profile"]?.string ?? entry["store"]?.string ?? ""
-        let unverified = entry["id_token_error"]?.string.map { "the last ID token could not be verified: \($0)" }
-        return (entry["reason"]?.string ?? entry["refresh_error"]?.string ?? unverified).map { "\(name): \($0)" }
+    private func stores(_ limit: Duration) async throws -> [(store: any TokenStore, profile: Profile?)] {
+        func named(_ stores: [any TokenStore]) -> [(store: any TokenStore, profile: Profile?)] {
+            stores.map { ($0, StateFolder.profile(of: $0)) }
+        }
+        if let profile { return [(try profile.store.within(limit), profile)] }
+        return switch store {
+        case nil: try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+        case .keyring: named(try await KeyringTokenStore.allOfSignIn(within: limit))
+        case .file(let path): named([FileTokenStore(path: path)])
+        case .encrypted(let path): named([try StorePassphrase.file(path)])
+        case .memory: []
+        }
     }
 }

@@ -32,7 +32,7 @@ enum StoredToken {
     }
 
     private static func fresh(_ store: FileTokenStore) -> AuthStateRecord? {
-        guard let record = try? store.read(), record.move == nil, record.accessToken?.isFresh(at: .current) == true
+        guard let record = try? store.read(), record.accessToken?.isFresh(at: .current) == true
         else { return nil }
         return record
     }

@@ -51,7 +51,8 @@ struct Token: Command {
                 // A refresh brings a new ID token too.
                 if isForced { _ = try await state.freshAccessToken(forceRefresh: true) }
                 let token = try await state.freshIDToken(minimumValidity: validity ?? .seconds(60))
-                return (Self.result(token), try formatted(token.rawValue, "ID_TOKEN", await state.record))
+                let record = await state.record
+                return (Self.result(token, record), try formatted(token.rawValue, "ID_TOKEN", record))
             }
         }
         try console.succeed(result, text: line)
@@ -69,8 +70,11 @@ struct Token: Command {
         return format.text(token.reveal(), variable: variable, user: (user ?? "").onOneLine)
     }
 
-    private static func result(_ token: IDToken) -> JSON {
-        ["id_token": .string(token.rawValue.reveal()), "expires_at": .string(token.expiration.ISO8601Format())]
+    private static func result(_ token: IDToken, _ record: AuthStateRecord) -> JSON {
+        [
+            "id_token": .string(token.rawValue.reveal()),
+            "expires_at": .string(record.expiry(of: token).ISO8601Format()),
+        ]
     }
 
     static func result(_ token: AccessToken, _ record: AuthStateRecord) -> JSON {

@@ -40,11 +40,9 @@ struct DockerHelper: CredentialHelper {
             if line.last == UInt8(ascii: "\n") { line.removeLast() }
             let asked = String(decoding: line, as: UTF8.self)
             guard mayGetToken(asked) else { throw Self.failure("credentials not found in native keychain") }
-            // Docker also uses http for a server on loopback that it names without a scheme.
-            if !asked.hasPrefix("https://") {
-                try ServerOptions.checkOwner(of: Self.server(in: asked), console.environment)
-            }
-            let token = try await session.bearerToken(console, within: limit)
+            // Docker uses http, too, for each name of this machine. The scheme only makes a URL of the text.
+            let server = try SecureURL("https://\(Self.server(in: asked))")
+            let token = try await ServerOptions.token(of: session, for: server, console, within: limit)
             return [
                 "ServerURL": .string(asked), "Username": .string(username),
                 "Secret": .string(token.value.reveal()),

@@ -29,10 +29,9 @@ struct GitHelper: CredentialHelper {
             guard let rejected = request["password"] else { return 0 }
             try await replace(rejected, of: session, console, limit)
         } else {
-            if request["protocol"] == "http", let host = request["host"] {
-                try ServerOptions.checkOwner(of: host, console.environment)
-            }
-            let token = try await session.bearerToken(console, within: limit)
+            let url = try SecureURL("\(request["protocol"] ?? "")://\(request["host"] ?? "")")
+            let token = try await ServerOptions.token(
+                of: session, for: url.scheme == "https" ? nil : url, console, within: limit)
             var response = GitCredential()
             response["username"] = request["username"] ?? server.username ?? ServerOptions.usualUsername
             response["password"] = token.value.reveal()

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthProtocol
 internal import ArgumentParser
 
 /// The command `sign-in helper`: the protocols in which other programs ask for credentials.
@@ -28,7 +29,7 @@ struct ServerOptions: ParsableArguments, Sendable {
     static let usualUsername = "oauth2"
 
     func validate() throws {
-        if host.isEmpty { throw ValidationError("Missing expected argument '--host <host>'") }
+        if host.isEmpty { throw ValidationError("expected --host") }
         try username?.checkAsName(of: "--username")
     }
 
@@ -42,18 +43,17 @@ struct ServerOptions: ParsableArguments, Sendable {
         return host.contains { Self.origin($0, scheme) == origin }
     }
 
-    /// Throws unless a server without a certificate belongs to this user or to the system. Another user of the machine could
-    /// take the port of a server that has ended.
-    static func checkOwner(of server: String, _ environment: Environment) throws {
-        guard let url = try? SecureURL("http://\(server)"), try !environment.checkServer(ofPage: url, .resource) else {
-            return
-        }
-        throw AuthError(
-            .transport, .resource,
-            """
-            no server listens at \(url.host):\(url.port ?? 80), so any user of this machine could get the token there. \
-            Start the server first, or let it use https
-            """, outcome: .notSent)
+    /// Returns a valid token for a server, if one without a certificate belongs to this user or to the system. Another user of
+    /// the machine could take the port of a server that has ended, also while the token is refreshed.
+    ///
+    /// - Parameter server: The server without a certificate; nil for one that has one.
+    static func token(
+        of session: SessionOptions, for server: SecureURL?, _ console: Console, within limit: Duration
+    ) async throws -> AccessToken {
+        try server?.checkOwner(console.environment)
+        let token = try await session.bearerToken(console, within: limit)
+        try server?.checkOwner(console.environment)
+        return token
     }
 
     private static func checked(_ server: String) throws -> String {
@@ -68,6 +68,22 @@ struct ServerOptions: ParsableArguments, Sendable {
     private static func origin(_ server: String, _ scheme: String) -> String? {
         guard let url = try? SecureURL("\(scheme)://\(server)"), url.authority == server else { return nil }
         return url.origin
+    }
+}
+
+extension SecureURL {
+    fileprivate func checkOwner(_ environment: Environment) throws {
+        let port = port ?? 80
+        let addresses = isThisMachine ? [host] : HostsFile.loopbackAddresses(of: host)
+        guard try addresses.contains(where: { try !environment.checkServer(at: $0, port, .resource) }) else { return }
+        let isName = !host.isLoopbackHost || host == "localhost"
+        throw AuthError(
+            .transport, .resource,
+            """
+            no server listens at \(isName ? "each address of " : "")\(host):\(port), so any user of this machine could get \
+            the token there. Start the server first, \(isName ? "name its address, such as 127.0.0.1, in place of \(host), " : "")or let it \
+            use https
+            """, outcome: .notSent)
     }
 }
 

@@ -19,18 +19,19 @@ struct KubectlHelper: CredentialHelper {
 
     func respond(_ session: SessionOptions, _ console: Console, limit: Duration) async throws -> Int32 {
         let version = try Self.version()
-        let token = try await session.withState(console, within: limit) { state in
+        let (token, expiry) = try await session.withState(console, within: limit) { state in
             console.advice.note(await state.record.client.authentication)
             let deadline = ContinuousClock.now + limit
-            return try await state.patiently(forceRefresh: false, until: deadline, console) { _ in
+            let token = try await state.patiently(forceRefresh: false, until: deadline, console) { _ in
                 try await state.freshIDToken()
             }
+            return (token, await state.record.expiry(of: token))
         }
         let credential: JSON = [
             "apiVersion": .string(version), "kind": "ExecCredential",
             "status": [
                 "token": .string(token.rawValue.reveal()),
-                "expirationTimestamp": .string(token.expiration.ISO8601Format()),
+                "expirationTimestamp": .string(expiry.ISO8601Format()),
             ],
         ]
         try console.print(Array((credential.serialized() + "\n").utf8))

@@ -78,10 +78,36 @@ final class StandardInput: Sendable {
         }
     }
 
-    /// Discards what was typed so far, if this is a terminal.
-    func discardTyped() { if isTerminal { tcflush(STDIN_FILENO, TCIFLUSH) } }
+    /// Discards what was typed or pasted so far, if this is a terminal.
+    ///
+    /// The terminal holds a part of a long paste. The rest arrives as soon as there is room, or over a slow connection. So
+    /// this waits until nothing has come for half a second.
+    ///
+    /// - Returns: Whether that was so within five seconds.
+    func discardTyped() -> Bool {
+        guard isTerminal else { return true }
+        let deadline = ContinuousClock.now + .seconds(5)
+        while ContinuousClock.now < deadline {
+            tcflush(STDIN_FILENO, TCIFLUSH)
+            var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            if poll(&polled, 1, 500) == 0 {
+                tcflush(STDIN_FILENO, TCIFLUSH)
+                return true
+            }
+        }
+        return false
+    }
 
-    private func bytes() -> [UInt8] {
+    /// Shows a line on the terminal that standard input is.
+    ///
+    /// - Returns: Whether that was possible.
+    func write(_ line: String) -> Bool {
+        isTerminal && isOurs
+            && Array(line.utf8).withUnsafeBytes { Glibc.write(STDIN_FILENO, $0.baseAddress, $0.count) > 0 }
+    }
+
+    /// Returns the bytes that are available, in the terminal's own mode.
+    func bytes() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
             count = max(0, Glibc.read(STDIN_FILENO, buffer.baseAddress, 4096))
         }

@@ -14,13 +14,26 @@ struct Advice: Sendable {
     /// - Parameter arguments: The arguments of the command that failed.
     func message(_ error: AuthError, _ arguments: [String]) -> String {
         let message = error.message(for: arguments)
-        return advice(for: error).map { "\(message); \($0)" } ?? message
+        return advice(for: error, arguments).map { "\(message); \($0)" } ?? message
     }
 
-    private func advice(for error: AuthError) -> String? {
+    private func advice(for error: AuthError, _ arguments: [String]) -> String? {
         let description = error.server?.errorDescription?.lowercased() ?? ""
         if error.code == .invalidClient { return authentication.withLock { $0 }.flatMap(Self.advice) }
         if error.code == "invalid_request", description.contains("pushed authorization") { return "use --par" }
+        // A provider that has no consent page refuses `prompt=consent`, which a request with offline_access has by default.
+        if error.code == "login_required", error.stage == .authorization, !arguments.contains("--prompt") {
+            return "if the provider asks for no consent, use --prompt login"
+        }
+        if error.code == .invalidIDToken, error.message.contains("expected no audience beside"),
+            error.message.hasSuffix("as 'azp'")
+        {
+            return "if you trust that audience, name it with --trusted-audience"
+        }
+        if error.code == .invalidIDToken, error.message.contains("since the scope contains 'openid'") {
+            return "if the provider issues none in this way, use --scope without openid"
+        }
+        if error.stage == .resource, error.message.contains("name its issuer") { return "use --issuer to name it" }
         if error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
         }
@@ -38,6 +51,8 @@ struct Advice: Sendable {
     private static func advice(_ authentication: ClientAuthentication) -> String? {
         switch authentication {
         case .none: "if the client has a secret, pass it with --client-secret-file"
+        // RFC 6749 §2.3.1: both parts are form-encoded first, which several servers do not decode.
+        case .clientSecretBasic: "if the provider does not read the header as it should, use --client-auth post"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
         case .clientSecretJWT(_, let assertion) where assertion.audience == .issuer,
             .privateKeyJWT(_, let assertion) where assertion.audience == .issuer:
@@ -51,7 +66,9 @@ extension Console {
     /// Reports the default scopes that are not requested.
     func sayLeftOut(_ scopes: [Scope]) {
         let names = scopes.spaceDelimited ?? ""
-        say("Not requested, because the provider does not list it: \(names). To request it anyway, use --scope.")
+        say(
+            "Not requested, because the provider or the client's registration does not list it: \(names). To request it "
+                + "anyway, use --scope.")
     }
 
     /// Warns if the metadata does not mention DPoP. A provider that supports DPoP may list its algorithms, but need not

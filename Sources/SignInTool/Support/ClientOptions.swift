@@ -38,7 +38,6 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
         switch method {
         case .basic, .post, .client_secret_jwt:
-            if secretFile == nil { throw ValidationError("--client-auth needs --client-secret-file") }
             if keyFile != nil { throw ValidationError("--client-auth \(method?.rawValue ?? "") takes no --client-key") }
         case .private_key_jwt:
             if keyFile == nil { throw ValidationError("--client-auth private_key_jwt needs --client-key") }
@@ -58,7 +57,7 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// it (RFC 6749 §2.3.1).
     func requireIssuer(_ issuer: String?) throws {
         guard issuer == nil, secretFile != nil || keyFile != nil || assertionFile != nil else { return }
-        throw ValidationError("the client's credential is for one provider: name its --issuer")
+        throw WrongUsage("the client's credential is for one provider: name its --issuer")
     }
 
     /// The options as they were given, for another command line. The path of a pipe is `FILE`, as in the help: its
@@ -91,13 +90,16 @@ struct ClientOptions: ParsableArguments, Sendable {
         of registered: Client? = nil
     ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
         if let assertionFile {
-            return (nil, .assertion(named: assertionFile.absolutePath))
+            return (nil, .assertion(named: try assertionFile.absolutePath))
         }
         let secret = try secretFile.map(SecretFile.read)
         switch (method, secret) {
         case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
         case (.post, let secret?): return (secret, .clientSecretPost(secret))
         case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret, assertion))
+        case (.basic, nil): return (nil, .clientSecretBasic(try Self.secret(of: registered)))
+        case (.post, nil): return (nil, .clientSecretPost(try Self.secret(of: registered)))
+        case (.client_secret_jwt, nil): return (nil, .clientSecretJWT(try Self.secret(of: registered), assertion))
         case (.some(.none), _): return (nil, ClientAuthentication.none)
         case (_, _):
             guard let keyFile else {
@@ -105,10 +107,17 @@ struct ClientOptions: ParsableArguments, Sendable {
                 let known = registered?.knownAuthentication
                 return (nil, audience == nil ? known : try signing(known))
             }
-            let path = keyFile.absolutePath
+            let path = try keyFile.absolutePath
             _ = try ClientKey(file: path)
             return (secret, .privateKeyJWT(keyNamed: path, assertion))
         }
+    }
+
+    private static func secret(of registered: Client?) throws -> Secret {
+        guard let secret = registered?.registration?.clientSecret else {
+            throw WrongUsage("--client-auth needs --client-secret-file, or a registered client that has a secret")
+        }
+        return secret
     }
 
     private var assertion: ClientAuthentication.Assertion { .init(audience: audience?.audience ?? .issuer) }
@@ -133,6 +142,17 @@ struct ClientOptions: ParsableArguments, Sendable {
         configuration.registration = registered?.registration
         return configuration
     }
+}
+
+/// The option for ID tokens that are for other audiences too.
+struct TrustOptions: ParsableArguments, Sendable {
+    @Option(
+        name: .customLong("trusted-audience"), parsing: .unconditionalSingleValue,
+        help: "An audience that ID tokens may have besides the client, for example an API. Stored with the session.")
+    var audiences: [String] = []
+
+    /// The options as they were given, for another command line.
+    var words: [String] { audiences.flatMap { ["--trusted-audience", $0] } }
 }
 
 extension ClientOptions.Method {

@@ -10,9 +10,9 @@ struct Console: Sendable {
 
     let json: Bool
     /// The command line, without the program's name.
-    let arguments: [String]
+    private(set) var arguments: [String]
     /// The command line with the options that the profile remembers.
-    let line: SignInLine
+    private(set) var line: SignInLine
     private let isVerbose: Bool
     /// The HTTP transport, clock and log of the command.
     let environment: Environment
@@ -23,6 +23,7 @@ struct Console: Sendable {
     /// The options of the network, for command lines that the command prints.
     let wordsOfNetwork: [String]
     private let isWaitingForBrowser = LockedValue(false)
+    private let said = LockedValue<Set<String>>([])
     /// The line that the terminal shows below all others; empty for none.
     private static let status = LockedValue("")
 
@@ -48,6 +49,13 @@ struct Console: Sendable {
     init(json: Bool) {
         (self.json, arguments, line, isVerbose) = (json, [], SignInLine([]), false)
         (environment, input, wordsOfNetwork) = (.live, nil, [])
+    }
+
+    /// Returns the console of a command whose command line the user has completed.
+    func with(_ arguments: [String], _ line: SignInLine) -> Console {
+        var console = self
+        (console.arguments, console.line) = (arguments, line)
+        return console
     }
 
     /// Prints a result: JSON for programs, or text for users.
@@ -107,6 +115,9 @@ struct Console: Sendable {
     /// Prints a line for the user on standard error, since standard output is for the result.
     func say(_ line: String) { Self.write(line.onOneLine + "\n", to: .error) }
 
+    /// Prints a line for the user, but only the first time that the command does.
+    func sayOnce(_ line: String) { if said.withLock({ $0.insert(line).inserted }) { say(line) } }
+
     /// Prints a progress line if standard error is a terminal, or with `--verbose`. A program that reads standard error
     /// gets only errors.
     func explain(_ line: String) { if isVerbose || Self.isTerminal(.error) { say(line) } }
@@ -121,8 +132,9 @@ struct Console: Sendable {
         }
     }
 
-    /// Replaces the status line. An empty one removes it.
-    static func show(status line: String) {
+    /// Replaces the status line. An empty one removes it. A longer line than the terminal's could not be removed.
+    static func show(status text: String) {
+        let line = text.cut(toCells: (width(of: .error) ?? 80) - 1)
         status.withLock { status in
             // In the background, the terminal belongs to another program.
             if !(line + status).isEmpty, hasStatusLine { put(clear + line, to: .error) }

@@ -19,9 +19,10 @@ final class Countdown: Sendable {
         guard console.hasStatusLine else { return }
         let ticking = Task {
             while !Task.isCancelled {
-                for sign in Style.spinner {
+                for sign in Console.isDecorated ? Style.spinner.map({ $0 + " " }) : [""] {
                     guard draw(sign) else { return }
-                    try? await Task.sleep(for: .milliseconds(100))
+                    // No more often, for terminals that print each line, and for screen readers that speak it.
+                    try? await Task.sleep(for: .seconds(1))
                 }
             }
         }
@@ -41,7 +42,7 @@ final class Countdown: Sendable {
     private func draw(_ sign: String) -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }
-            Console.show(status: "\(sign) Waiting: \(left) left, Ctrl-C ends it. ")
+            Console.show(status: "\(sign)Waiting: \(left) left, Ctrl-C ends it. ")
             return true
         }
     }

@@ -2,8 +2,30 @@ internal import AppAuth
 internal import ArgumentParser
 internal import JOSE
 
+/// The endpoints of a provider without discovery.
+struct EndpointOptions: ParsableArguments, Sendable {
+    @Option(
+        name: .customLong("authorization-endpoint"), parsing: .unconditional,
+        help: "The URL for the browser, for a provider without discovery.")
+    var authorization: String?
+    @Option(
+        name: .customLong("token-endpoint"), parsing: .unconditional,
+        help: "The URL of the token endpoint, for a provider without discovery. The default scope is then empty.")
+    var token: String?
+    @Option(
+        name: .customLong("device-endpoint"), parsing: .unconditional,
+        help: "The URL at which 'sign-in device' gets a code, for a provider without discovery.")
+    var device: String?
+
+    func validate() throws {
+        if token == nil, authorization != nil || device != nil {
+            throw ValidationError("--authorization-endpoint and --device-endpoint need --token-endpoint")
+        }
+    }
+}
+
 /// The options that name the provider of a sign-in.
-struct ProviderOptions: ParsableArguments, Sendable {
+struct ProviderOptions: Sendable {
     /// The providers that need more than the standards.
     enum Preset: String, ExpressibleByArgument, CaseIterable, Sendable {
         case google, github
@@ -16,33 +38,27 @@ struct ProviderOptions: ParsableArguments, Sendable {
         }
     }
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
     var issuer: String?
-    @Option(parsing: .unconditional, help: "A provider that needs more than the standards, instead of --issuer.")
     var preset: Preset?
-    @Option(
-        name: .customLong("authorization-endpoint"), parsing: .unconditional,
-        help: "The URL for the browser, for a provider without discovery.")
     var authorizationEndpoint: String?
-    @Option(
-        name: .customLong("token-endpoint"), parsing: .unconditional,
-        help: "The URL of the token endpoint, for a provider without discovery. The default scope is then empty.")
     var tokenEndpoint: String?
-    @Option(
-        name: .customLong("device-endpoint"), parsing: .unconditional,
-        help: "The URL at which 'sign-in device' gets a code, for a provider without discovery.")
     var deviceEndpoint: String?
 
-    func validate() throws {
-        if tokenEndpoint == nil, authorizationEndpoint != nil || deviceEndpoint != nil {
-            throw ValidationError("--authorization-endpoint and --device-endpoint need --token-endpoint")
-        }
-    }
+    /// Whether the options name a provider.
+    var isNamed: Bool { issuer != nil || preset != nil || tokenEndpoint != nil }
 
-    /// Checks that the options name a provider.
-    func requireProvider() throws {
-        guard issuer == nil, preset == nil, tokenEndpoint == nil else { return }
-        throw ValidationError("Missing expected argument '--issuer <issuer>'")
+    /// The wrong usage that the options name none.
+    static let missing = WrongUsage("expected --issuer and --client-id, or the --profile of a sign-in")
+
+    /// The wrong usage that no client of the provider is known.
+    var noClient: WrongUsage {
+        // Without discovery there is no registration, and the presets' providers offer none.
+        let canRegister = preset == nil && tokenEndpoint == nil
+        return WrongUsage(
+            "expected --client-id"
+                + (canRegister
+                    ? ", since no client is registered: see 'sign-in register'"
+                    : ": register your app at the provider, which gives it an id"))
     }
 
     static let names = [
@@ -67,6 +83,15 @@ struct ProviderOptions: ParsableArguments, Sendable {
         // Without keys, ID tokens cannot be verified.
         (provider.metadata, provider.scope) = (metadata, provider.scope ?? [])
         return provider.noting(preset)
+    }
+}
+
+extension ProviderOptions {
+    init(_ usual: UsualOptions, _ endpoints: EndpointOptions) {
+        (issuer, preset) = (usual.issuer, usual.preset)
+        (authorizationEndpoint, tokenEndpoint, deviceEndpoint) = (
+            endpoints.authorization, endpoints.token, endpoints.device
+        )
     }
 }
 

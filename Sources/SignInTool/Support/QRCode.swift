@@ -22,14 +22,15 @@ struct QRCode: Sendable {
     var columns: Int { width + 2 * Self.margin }
     var rows: Int { (columns + 1) / 2 }
 
-    /// Returns whether the stream is a terminal that can show the whole code, with a line to spare.
+    /// Returns whether the stream is a terminal that can show the whole code in its colours, with a line to spare.
     func fits(_ stream: Console.Stream) -> Bool {
+        guard variable("TERM") != "dumb" else { return false }
         let size = terminal_size(stream.rawValue)
         return size.columns >= columns && size.rows > rows
     }
 
     /// The rows, in black on white. Themes do not change these color numbers, so that the code can be scanned on dark
-    /// terminals too.
+    /// terminals too. `NO_COLOR` does not change them: they are no decoration.
     var lines: [String] {
         (0..<rows).map { row in
             let characters = (0..<columns).map { column in

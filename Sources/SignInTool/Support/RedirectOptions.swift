@@ -25,11 +25,14 @@ struct RedirectOptions: ParsableArguments, Sendable {
     /// Whether the options name a port.
     var namesPort: Bool { !ports.isEmpty }
 
-    /// Returns the redirect URIs that the options name, to register them for this issuer only; nil if they name none.
-    func uris(of issuer: Issuer) -> [String]? {
+    /// Returns the redirect URIs that the options name, to register them; nil if they name none.
+    ///
+    /// - Parameter issuer: The only issuer that may know them, as in ``redirect(registered:onlyOf:)``.
+    func uris(onlyOf issuer: Issuer?) -> [String]? {
         guard isChosen else { return nil }
-        if let uri { return [issuer.redirectPath(for: uri)] }
-        let path = issuer.redirectPath(for: path ?? Self.defaultPath)
+        func own(_ path: String) -> String { issuer?.redirectPath(for: path) ?? path }
+        if let uri { return [own(uri)] }
+        let path = own(path ?? Self.defaultPath)
         let hosts = host == .both ? ["127.0.0.1", "[::1]"] : [(host ?? .ipv4).defaultValueDescription]
         return hosts.flatMap { host in
             (ports.isEmpty ? [0] : ports).map { port in
@@ -38,7 +41,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
         }
     }
 
-    private static let defaultPath = "/callback"
+    static let defaultPath = "/callback"
 
     /// - Parameters:
     ///   - registered: The client's registered redirect URI, which counts if the options name none.

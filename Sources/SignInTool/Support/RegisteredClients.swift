@@ -70,7 +70,9 @@ struct RegisteredClients: Sendable {
     }
 
     /// Removes a client that the provider no longer knows, so that it is not used again.
-    static func remove(_ client: RegisteredClient) { unlink(client.path) }
+    static func remove(_ client: RegisteredClient) async throws {
+        try await FileTokenStore(path: client.path).update { $0 = nil }
+    }
 
     /// Returns the client with this issuer and id. Without an id, returns the only one that the user has registered at the
     /// issuer: one that a sign-in has registered is only for its resource.

@@ -1,6 +1,12 @@
 internal import AppAuth
 internal import ArgumentParser
 
+/// The option to bind tokens.
+struct BindingOptions: ParsableArguments, Sendable {
+    @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
+    var dpop = false
+}
+
 /// The options for the authorization request, beyond the scope.
 struct RequestOptions: ParsableArguments, Sendable {
     @Option(parsing: .unconditional, help: "The prompt parameter, for example login or consent.")
@@ -19,6 +25,8 @@ struct RequestOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("param"), parsing: .unconditionalSingleValue, help: "An additional parameter, as name=value.")
     var parameters: [String] = []
+    @Flag(help: "Push the request to the provider; the browser carries only a reference to it (RFC 9126).")
+    var par = false
 
     /// Returns the requested options. They take precedence over those of a preset.
     func options(over preset: AuthorizationRequest.Options) -> AuthorizationRequest.Options {

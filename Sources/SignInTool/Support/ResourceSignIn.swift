@@ -2,22 +2,31 @@ internal import AppAuth
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// The options of a sign-in whose provider and client follow from the resource (RFC 9728).
-struct ResourceOptions: ParsableArguments, Sendable {
-    @Option(
-        parsing: .unconditionalSingleValue,
-        help: """
-            The resource that the access token is for (RFC 8707). Without --issuer, it is asked where to sign in (RFC \
-            9728), and a client is registered there if none is known.
-            """)
-    var resource: [String] = []
+/// The option for a published client.
+struct ClientDocumentOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("client-document"), parsing: .unconditional,
         help: """
             The URL of your client ID metadata document. It is the client id at a provider that accepts such \
             documents, instead of a registration. 'sign-in register' prints one with the redirect URI of each issuer.
             """)
-    var document: String?
+    var url: String?
+
+    func validate() throws {
+        if let url, (try? ClientMetadata(nativeAppWith: []).document(at: url)) == nil {
+            throw ValidationError("--client-document: expected an https URL with a path")
+        }
+    }
+}
+
+/// The options of a sign-in whose provider and client follow from the resource (RFC 9728).
+struct ResourceOptions: Sendable {
+    let resource: [String]
+    let document: String?
+
+    init(_ usual: UsualOptions, _ document: ClientDocumentOptions) {
+        (resource, self.document) = (usual.resource, document.url)
+    }
 
     /// Whether the resource says where to sign in: the options name a resource, but no client.
     ///
@@ -25,16 +34,13 @@ struct ResourceOptions: ParsableArguments, Sendable {
     ///   the named issuer counts as named.
     func decide(_ provider: ProviderOptions, clientID: String?, for grant: GrantType) throws -> Bool {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
-        guard let issuer = provider.issuer else { return true }
+        guard let issuer = try provider.issuer.map({ try Issuer($0) }) else { return true }
         guard clientID == nil else { return false }
-        return try document != nil || grant != .authorizationCode
-            || !RegisteredClients.mayHaveAny(at: Issuer(issuer).string)
+        return document != nil || grant != .authorizationCode
+            || !RegisteredClients.mayHaveAny(at: issuer.string)
     }
 
-    func validate() throws {
-        if let document, (try? ClientMetadata(nativeAppWith: []).document(at: document)) == nil {
-            throw ValidationError("--client-document: expected an https URL with a path")
-        }
+    func check() throws {
         if document != nil, resource.isEmpty { throw ValidationError("--client-document needs --resource") }
     }
 }
@@ -44,8 +50,12 @@ struct ResourceSignIn {
     let resource: ProtectedResource
     private(set) var provider: ProviderMetadata
     let scope: [Scope]
+    /// Whether the scope `openid`, which the resource demands, brings no ID token that could be verified.
+    let ignoresIDTokens: Bool
     /// The endpoints that the user must know of before the sign-in.
     private let endpoints: [ProviderMetadata.Endpoint]
+    /// The endpoints without which the sign-in would fail.
+    private let required: [ProviderMetadata.Endpoint]
 
     /// The client of the sign-in.
     struct ChosenClient {
@@ -72,13 +82,14 @@ struct ResourceSignIn {
             throw WrongUsage("--resource: without --issuer and --client-id, expected one resource")
         }
         let discovery = Discovery(environment: console.environment)
-        resource = try await discovery.protectedResource(at: url)
+        resource = try await discovery.protectedResource(
+            at: url, initializing: true, or: issuer.map { try Issuer($0) })
         guard issuer != nil || resource.authorizationServers.count < 2 else {
             throw await resource.choice(for: grant, console)
         }
         var provider = try await discovery.metadata(for: resource, choosing: issuer.map { try Issuer($0) })
         // The issuer of a profile only chooses the server: only in the command line of this call, it is the agreement.
-        if SignInLine(console.arguments).value(of: "--issuer") == nil { provider.resource = resource.url }
+        if SignInLine(console.arguments).value(of: "--issuer") == nil { provider.resource = resource.asked }
         if grant == .deviceCode {
             provider = try await discovery.complete(provider, with: .deviceAuthorization)
             endpoints = DeviceAuthorizationRequest.endpoints
@@ -87,6 +98,10 @@ struct ResourceSignIn {
         }
         self.provider = provider
         self.scope = scope.map([Scope].init(spaceDelimited:)) ?? resource.scope(at: provider)
+        ignoresIDTokens = scope == nil && self.scope.contains(.openID) && !provider.names(.keys)
+        required =
+            [grant == .deviceCode ? .deviceAuthorization : .authorization, .token]
+            + (self.scope.contains(.openID) && !ignoresIDTokens ? [.keys] : [])
         console.say("\(url) is protected by \(provider.issuer).")
     }
 
@@ -110,23 +125,24 @@ struct ResourceSignIn {
             if provider.supportsClientIDMetadataDocuments { return ChosenClient(id: document, isAutomatic: true) }
             console.say("The provider accepts no client ID metadata document: a registered client is used instead.")
         }
-        let uris = redirect?.uris(of: provider.issuer)
+        let uris = redirect?.uris(onlyOf: provider.issuer)
         let known = try RegisteredClients.all(at: issuer).first { suits($0, uris, grant) && $0.path != former?.path }
         if let known { return ChosenClient(id: known.client.id, registered: known, isAutomatic: true) }
         let new = try await register(uris, console)
-        if let former { RegisteredClients.remove(former) }
+        if let former { try? await RegisteredClients.remove(former) }
         return ChosenClient(id: new.client.id, registered: new, isAutomatic: true, isNew: true)
     }
 
     private mutating func register(_ redirectURIs: [String]?, _ console: Console) async throws -> RegisteredClient {
         // Some providers have the endpoint only in the document of RFC 8414.
         var provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
-        guard provider[.registration] != nil else {
+        guard provider.names(.registration) else {
             throw AuthError(
                 .invalidMetadata, .registration,
                 "the provider \(provider.issuer) has no 'registration_endpoint' in its metadata. Register a client there, "
                     + "and pass its --client-id", outcome: .notSent)
         }
+        for endpoint in required + [.registration] { _ = try provider.require(endpoint) }
         // Once, before anything is left at the provider: for the registration and for the sign-in.
         let used = (endpoints + [.registration]).compactMap { provider[$0] }
         provider = try await console.asking(by: console.line, scope: scope, dpop: resource.requiresDPoP) {
@@ -135,25 +151,9 @@ struct ResourceSignIn {
         self.provider = provider
         // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI(path: provider.issuer.redirectPath())]
-        var metadata = ClientMetadata(nativeAppWith: uris, name: "sign-in")
-        metadata.tokenEndpointAuthMethod = provider.authMethodOfNewClient
-        if provider[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
         // With what a later step-up may need, so that the client stays the same.
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
-        let scopes = scope.adding(listed)
-        metadata.scope = scopes.isEmpty ? nil : scopes
-        let request = try ClientRegistrationRequest(provider: provider, metadata: metadata)
-        let registration = try await request.send(in: console.environment)
-        for uri in uris { try registration.check(redirectURI: uri) }
-        let client = try registration.client(at: provider)
-        let path = try await RegisteredClients.keep(
-            registration, at: provider, keyNamed: nil, redirectURI: uris.first, for: resource.url.string, console)
-        let isThere = request.endpoint.origin == provider.issuer.url.origin
-        console.say(
-            "Registered \(isThere ? "there" : "at \(request.endpoint.shownHost)") as \(registration.clientID.shownName)."
-        )
-        return RegisteredClient(
-            client: client, redirectURI: uris.first, resource: resource.url.string, path: path ?? "")
+        return try await provider.register(uris, scope: scope.adding(listed), for: resource.url.string, console)
     }
 
     /// Whether a registered client is this resource's, may ask for these scopes in this way, and has a valid secret.
@@ -209,8 +209,34 @@ extension ProtectedResource {
 }
 
 extension ProviderMetadata {
+    /// Registers `sign-in` as a client, and keeps the client.
+    ///
+    /// - Parameters:
+    ///   - redirectURIs: Its redirect URIs.
+    ///   - scope: The scopes that it may request; empty for those that the provider chooses.
+    ///   - resource: The resource for which a sign-in registers it by itself; nil if the user has agreed to it.
+    func register(
+        _ redirectURIs: [String], scope: [Scope], for resource: String?, _ console: Console
+    ) async throws -> RegisteredClient {
+        var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: "sign-in")
+        metadata.tokenEndpointAuthMethod = authMethodOfNewClient
+        if self[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
+        metadata.scope = scope.isEmpty ? nil : scope
+        let request = try ClientRegistrationRequest(provider: self, metadata: metadata)
+        let registration = try await request.send(in: console.environment)
+        for uri in redirectURIs { try registration.check(redirectURI: uri) }
+        let client = try registration.client(at: self)
+        let path = try await RegisteredClients.keep(
+            registration, at: self, keyNamed: nil, redirectURI: redirectURIs.first, for: resource, console)
+        let isThere = request.endpoint.origin == issuer.url.origin
+        console.say(
+            "Registered \(isThere ? "there" : "at \(request.endpoint.shownHost)") as \(registration.clientID.shownName)."
+        )
+        return RegisteredClient(client: client, redirectURI: redirectURIs.first, resource: resource, path: path ?? "")
+    }
+
     /// The first of these methods that the token endpoint lists: none, a secret in the form, a secret in the header.
-    fileprivate var authMethodOfNewClient: String {
+    var authMethodOfNewClient: String {
         guard let listed = tokenEndpointAuthMethods else { return "none" }
         return ["none", "client_secret_post", "client_secret_basic"].first(where: listed.contains) ?? "none"
     }
@@ -218,7 +244,7 @@ extension ProviderMetadata {
 
 extension LoopbackRedirectListener {
     /// Returns a redirect URI whose port is free.
-    fileprivate static func freeRedirectURI(path: String) throws -> String {
+    static func freeRedirectURI(path: String) throws -> String {
         let listener = try LoopbackRedirectListener(path: path)
         defer { listener.close() }
         return listener.redirectURI

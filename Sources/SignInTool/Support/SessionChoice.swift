@@ -113,7 +113,11 @@ extension SessionOptions {
             }
             guard var required = error as? AuthError, required.needsSignIn else { throw error }
             let command = try line(store, record, console, requesting: required.missingScope(in: record)).shellLine
-            required.message += "\(required.saysToSignIn ? "" : ". Sign in again") with: \(command)"
+            // The line says it better than the library, which knows no command.
+            if required.saysToSignIn, let advice = required.message.ranges(of: ". Sign in again").last {
+                required.message.removeSubrange(advice.lowerBound...)
+            }
+            required.message += ". Sign in with: \(command)"
             throw required
         }
     }
@@ -129,7 +133,7 @@ extension SessionOptions {
         console.advice.note(nil)
         error.message +=
             known.isOurs
-            ? ". If the provider has forgotten the client, sign in again with: \(try line(store, record, console).shellLine)"
+            ? ". If the provider has forgotten the client, sign in with: \(try line(store, record, console).shellLine)"
             : known.replacement(console)
         return error
     }
@@ -144,7 +148,9 @@ extension SessionOptions {
             return
                 " without a profile. To use the session of a profile, name it: \(profiles.joined(separator: ", or "))"
         }
-        return ". Sign in with: \(try line(found, nil, console).shellLine)"
+        let isInUse = try profile == nil && variable(Profile.variableInUse) == nil && chosenProfile != nil
+        return (isInUse ? " with the profile in use, unless you choose none: sign-in use --none" : "")
+            + ". Sign in with: \(try line(found, nil, console).shellLine)"
     }
 
     /// Returns the options that select the profiles with a session of the client that the options name.

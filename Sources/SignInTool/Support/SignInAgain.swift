@@ -20,16 +20,23 @@ extension AuthStateRecord {
         } else if provider.resource == nil || registered?.isOurs != true {
             words += ["--client-id", client.id]
         }
-        if registered == nil { words += ClientOptions(of: client).words }
+        if let registered {
+            words += ClientOptions.words(changing: registered.client.authentication, to: client.authentication)
+        } else {
+            words += ClientOptions(of: client).words
+        }
+        words += client.idTokenRules.trustedAudiences.sorted().flatMap { ["--trusted-audience", $0] }
         // At a server of OAuth without OpenID Connect, a sign-in that requests an ID token fails.
-        let standard: [Scope] = [.openID, .profile, .offlineAccess]
-        let isDefault =
-            provider.isDiscovered ? scope.contains(.openID) && scope.allSatisfy(standard.contains) : scope.isEmpty
+        var configuration = ClientConfiguration(client, environment: .live)
+        configuration.registration = registered?.client.registration ?? client.registration
+        let standard = provider.isDiscovered ? configuration.scope(at: provider) { _ in } : []
+        let isDefault = scope.allSatisfy(standard.contains) && standard.allSatisfy(requestedScope.contains)
         if !missing.isEmpty || !isDefault {
             let scope = scopeToRequestAgain.adding(missing)
             words += ["--scope", scope.spaceDelimited ?? ""]
         }
-        words += resources.flatMap { ["--resource", $0] }
+        // The URL that says where to sign in may be within the resource of the tokens.
+        words += (provider.resource.map { [$0.string] } ?? resources).flatMap { ["--resource", $0] }
         if client.dpop != nil { words.append("--dpop") }
         return words[0] == "login" ? words + redirectWords(unless: registered?.redirectURI) : words
     }
@@ -82,7 +89,7 @@ extension ProviderOptions {
     /// Creates the options that name the provider of a stored session.
     init(of provider: ProviderMetadata) {
         self.init()
-        (preset, issuer, tokenEndpoint, authorizationEndpoint, deviceEndpoint) = (provider.preset, nil, nil, nil, nil)
+        preset = provider.preset
         if provider.isDiscovered {
             if preset == nil { issuer = provider.issuer.string }
             return
@@ -101,6 +108,16 @@ extension ProviderOptions {
 }
 
 extension ClientOptions {
+    /// Returns the options with which a client whose registered authentication is one uses the other, with the same secret.
+    fileprivate static func words(
+        changing registered: ClientAuthentication, to used: ClientAuthentication
+    ) -> [String] {
+        guard registered.method != used.method, used.secret != nil,
+            let method = Method.allCases.first(where: { $0.registeredName == used.method })
+        else { return [] }
+        return ["--client-auth", method.rawValue]
+    }
+
     /// Creates the options for the authentication of a stored client.
     init(of client: Client) {
         self.init()

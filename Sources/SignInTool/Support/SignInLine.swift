@@ -44,13 +44,13 @@ struct SignInLine {
         }
         let line = try profile.signIn.map(SignInLine.init)
         let name = named == nil ? ["--profile", profile.name] : []
-        // A new profile: the resource says where to sign in.
-        if line == nil, namesResource { return SignInLine([command] + name + words.dropFirst()) }
+        // A new profile: the resource says where to sign in, or `login` asks.
+        if line == nil, namesResource || command == Self.commands[0] {
+            return SignInLine([command] + name + words.dropFirst())
+        }
         if named == nil, namesResource, line?.resources != resources { return self }
         guard let line else {
-            throw WrongUsage(
-                "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
-                    + "'sign-in accounts'")
+            throw Self.noProfile(profile)
         }
         var remembered = line.options
         if command != line.words.first {
@@ -61,18 +61,32 @@ struct SignInLine {
         return SignInLine([command] + remembered.flatMap(\.words) + name + words.dropFirst())
     }
 
-    /// The command line, to paste into a shell.
-    var shellLine: String { (["sign-in"] + words).shellLine }
+    /// The wrong usage that a sign-in names a new profile, but no provider.
+    static func noProfile(_ profile: Profile) -> WrongUsage {
+        WrongUsage(
+            "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
+                + "'sign-in status'")
+    }
+
+    /// The command line, to paste into a shell. An empty value is no word of its own: `--scope=`.
+    var shellLine: String {
+        words.reduce(into: ["sign-in"]) { line, word in
+            let isValue = word.isEmpty && line.last?.hasPrefix("--") == true
+            if isValue { line[line.count - 1] += "=" } else { line.append(word) }
+        }.shellLine
+    }
 
     /// Returns the line with the user's agreement to an issuer that a resource has named.
     ///
     /// If the line names the client too, the resource is not asked again, so the line says itself what the resource
-    /// requires.
+    /// requires, even if that is no scope.
     ///
     /// - Parameter scope: The scopes, if the line does not name them; nil for the default ones.
     func agreeing(to issuer: String, scope: [Scope]?, dpop: Bool) -> SignInLine {
         var words = words
-        if let scope, value(of: "--scope") == nil { words += ["--scope", scope.spaceDelimited ?? ""] }
+        if let scope, value(of: "--scope") == nil, !scope.isEmpty || value(of: "--client-id") != nil {
+            words += ["--scope", scope.spaceDelimited ?? ""]
+        }
         if dpop { words.append("--dpop") }
         return SignInLine(words + ["--issuer", issuer]).withoutRepetitions
     }
@@ -93,13 +107,15 @@ struct SignInLine {
     ///
     /// The options for the output are left out, and so is the name of the profile. Paths become absolute.
     var remembered: [String] {
-        var kept = options.filter { !Self.ofThisRun.contains($0.name) }
-        for (index, option) in kept.enumerated() {
-            guard let value = option.value else { continue }
-            if Self.paths.contains(option.name) { kept[index].value = value.absolutePath }
-            if option.name == "--store" { kept[index].value = Self.absolute(store: value) }
+        get throws {
+            var kept = options.filter { !Self.ofThisRun.contains($0.name) }
+            for (index, option) in kept.enumerated() {
+                guard let value = option.value else { continue }
+                if Self.paths.contains(option.name) { kept[index].value = try value.absolutePath }
+                if option.name == "--store" { kept[index].value = try Self.absolute(store: value) }
+            }
+            return words.prefix(1) + kept.flatMap(\.words)
         }
-        return words.prefix(1) + kept.flatMap(\.words)
     }
 
     /// All options of the sign-in commands that have no value: the word after any other one is its value.
@@ -110,7 +126,7 @@ struct SignInLine {
     private static let ofThisRun = [
         "--json", "--verbose", "--replace-store", "--userinfo", "--profile", "--timeout",
     ]
-    private static let ofSeveralValues = ["--redirect-port", "--resource", "--param"]
+    private static let ofSeveralValues = ["--redirect-port", "--resource", "--param", "--trusted-audience"]
     private static let paths = [
         "--client-secret-file", "--client-key", "--client-assertion-file", "--password-file", "--ca-file",
     ]
@@ -137,10 +153,15 @@ struct SignInLine {
         return options
     }
 
-    private static func absolute(store: String) -> String {
+    private static func absolute(store: String) throws -> String {
         for prefix in ["file:", "encrypted:"] where store.hasPrefix(prefix) {
-            return prefix + String(store.dropFirst(prefix.count)).absolutePath
+            return try prefix + String(store.dropFirst(prefix.count)).absolutePath
         }
         return store
     }
+}
+
+extension String {
+    /// The options in the help of a command, and its other words.
+    var wordsOfHelp: Set<String> { Set(split { !$0.isLetter && $0 != "-" }.map(String.init)) }
 }

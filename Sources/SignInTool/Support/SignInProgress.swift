@@ -20,12 +20,8 @@ extension SignIn {
         signIn.timeout = limit
         let isPosted = (try? options.withTypedParameters())?.responseMode?.isPosted == true
         let ways = WaysWithoutBrowser(console: console, canPaste: !isPosted, deviceCommand: deviceLine?.shellLine)
-        let waiting = WaitingNote(within: limit)
-        let countdown = Countdown(limit)
-        defer {
-            waiting.stop()
-            countdown.stop()
-        }
+        let (countdown, waiting) = (Countdown(limit), WaitingNote(within: limit))
+        defer { countdown.stop() }
         signIn.observe = { event in
             if case .authorization = event { countdown.start(console) }
             if case .redirected = event { countdown.stop() }
@@ -62,7 +58,7 @@ extension SignIn {
             console.waitForBrowser()
             console.log("authorization: listening for the redirect and starting the browser")
         case .browserObstacle(let obstacle):
-            console.say("\(obstacle.message.asSentence).")
+            waiting.tell(obstacle, console)
             if obstacle.kind == .sshSession { ways.offerPasting() }
         case .withoutBrowser(let error, let canUseDevice):
             if let error {
@@ -72,29 +68,24 @@ extension SignIn {
             if canUseDevice { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
         case .foreignRedirect:
-            waiting.sayOnce(
+            console.sayOnce(
                 "The browser came back without the state of this sign-in. Still waiting.")
         case .provider(let provider):
             console.log("discovery: the metadata has everything that the sign-in needs")
             if configuration.dpop != nil { console.sayIfWithoutDPoP(provider) }
         case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
         case .requesting(let request):
+            for parameter in request.overruled {
+                console.say("The provider's own address has \(parameter.shownName). Your option takes its place.")
+            }
             console.advice.note(request.client.authentication)
-            waiting.start { Self.sayWhatToCompare(request, console) }
+        case .stillWaiting(let request):
+            for line in request.whatToCompare { console.say(line) }
+            waiting.sayObstacles(console)
         case .redirected:
-            waiting.stop()
             console.waitForBrowser(false)
             console.log("redirect: received the response to this request")
         case .signedIn: console.log("store: stored the session")
         }
-    }
-
-    private static func sayWhatToCompare(_ request: AuthorizationRequest, _ console: Console) {
-        console.say(
-            "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:"
-        )
-        console.say("  client id: \(request.client.id.shownName)")
-        console.say("  redirect URI: \(request.redirectURI)")
-        console.say("  scope: \((request.scope.spaceDelimited ?? "").shownName)")
     }
 }

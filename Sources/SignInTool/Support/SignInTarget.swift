@@ -13,6 +13,8 @@ struct SignInTarget {
     let redirect: SignIn.Redirect
     /// The options of the authorization request that the provider needs.
     let options: AuthorizationRequest.Options
+    /// The resources that the token is for, as they name themselves.
+    let resources: [String]
     var issuer: String { configuration.issuer.string }
 
     /// - Parameters:
@@ -28,7 +30,8 @@ struct SignInTarget {
         var (requiresDPoP, isAutomatic) = (dpop, false)
         if try former != nil || target.decide(provider, clientID: clientID, for: grant) {
             var found = try await ResourceSignIn(
-                former?.resource.map { [$0] } ?? target.resource, issuer: provider.issuer, scope: scope, options: asked,
+                target.resource.isEmpty ? [former?.resource].compactMap(\.self) : target.resource,
+                issuer: provider.issuer, scope: scope, options: asked,
                 for: grant, console)
             let chosen = try await found.client(
                 former == nil ? clientID : nil, document: target.document, redirect: redirect, for: grant,
@@ -37,9 +40,10 @@ struct SignInTarget {
                 chosen.id, at: ProviderPreset(issuer: found.provider.issuer), of: chosen.registered?.client,
                 in: console.environment)
             (configuration.provider, configuration.scope) = (found.provider, found.scope)
+            configuration.idTokenRules.areIgnored = found.ignoresIDTokens
             if found.resource.requiresDPoP { requiresDPoP = true }
             (self.configuration, registered, options) = (configuration, chosen.registered, .init())
-            (isAutomatic, isNew) = (chosen.isAutomatic, chosen.isNew)
+            (isAutomatic, isNew, resources) = (chosen.isAutomatic, chosen.isNew, [found.resource.url.string])
         } else {
             let preset = try provider.provider()
             registered = try RegisteredClients.find(
@@ -47,7 +51,7 @@ struct SignInTarget {
             configuration = try client.configuration(
                 clientID ?? registered?.client.id ?? "", at: preset, of: registered?.client, in: console.environment)
             options = preset.options
-            (isAutomatic, isNew) = (registered?.isOurs == true, false)
+            (isAutomatic, isNew, resources) = (registered?.isOurs == true, false, target.resource)
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
         configuration.dpop = requiresDPoP ? .es256 : nil
@@ -55,6 +59,13 @@ struct SignInTarget {
         self.redirect =
             try redirect?.redirect(
                 registered: registered?.redirectURI, onlyOf: isAutomatic ? configuration.issuer : nil) ?? .init()
+    }
+
+    /// Returns the target with these further audiences of ID tokens.
+    func trusting(_ options: TrustOptions) -> SignInTarget {
+        var target = self
+        target.configuration.idTokenRules.trustedAudiences = Set(options.audiences)
+        return target
     }
 
     /// Creates the target of another sign-in for a stored session, with these scopes.
@@ -65,7 +76,7 @@ struct SignInTarget {
         registered = try RegisteredClients.find(
             issuer: record.client.provider.issuer.string, clientID: record.client.id, for: record.resources)
         redirect = try (registered?.redirectURI ?? record.redirectURI).map(SignIn.Redirect.init(registered:)) ?? .init()
-        (isNew, isPortNamed) = (false, false)
+        (isNew, isPortNamed, resources) = (false, false, record.resources)
         configuration.scope = scope
     }
 }

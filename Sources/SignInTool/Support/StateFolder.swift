@@ -31,9 +31,9 @@ struct StateFolder: Sendable {
     }
 
     init() throws {
-        if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
+        if let folder = try PathVariable.value("XDG_STATE_HOME"), folder.hasPrefix("/") {
             path = folder + "/sign-in"
-        } else if let home = variable("HOME") {
+        } else if let home = try HomeFolder.variable() {
             path = home + "/.local/state/sign-in"
         } else {
             throw AuthError(.store, .store, "the environment has neither HOME nor XDG_STATE_HOME: set one of them")

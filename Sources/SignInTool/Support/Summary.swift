@@ -16,6 +16,14 @@ extension AuthStateRecord {
         ]
     }
 
+    /// The expiry of an ID token by the clock of this machine, with which other programs compare it.
+    func expiry(of token: IDToken) -> Date {
+        guard let accessToken, let server = accessToken.serverDate else { return token.expiration }
+        let ahead = server.timeIntervalSince(accessToken.received.wall)
+        // A response takes a moment, and its `Date` has whole seconds.
+        return abs(ahead) < 60 ? token.expiration : token.expiration - ahead
+    }
+
     /// The expiry of the access token in the format of RFC 3339; null if it is unknown.
     var expiry: JSON { accessToken?.expiresAt.map { .string($0.ISO8601Format()) } ?? .null }
 
@@ -41,18 +49,6 @@ extension AuthStateRecord {
         let name = claims.name ?? claims.preferredUsername ?? claims.email
         let subject = claims.subject?.shownName ?? ""
         return name.map { "\($0.shownName) (\(subject))" } ?? subject
-    }
-}
-
-extension String {
-    /// A name that another party has chosen, for a sentence: in quotes, unless it is plain. It cannot continue the sentence
-    /// with one of its own, for example with a command to paste.
-    var shownName: String {
-        let isPlain = unicodeScalars.allSatisfy { scalar in
-            scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-                || " ._@+-’".unicodeScalars.contains(scalar)
-        }
-        return isPlain && !contains(". ") ? withSingleBlanks : foundText
     }
 }
 

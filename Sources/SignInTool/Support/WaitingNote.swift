@@ -5,24 +5,30 @@ internal import AppAuthConcurrency
 /// page, not to the program.
 final class WaitingNote: Sendable {
     private let delay: Duration
-    private let said = LockedValue<Set<String>>([])
     private let waiting = LockedValue<Task<Void, Never>?>(nil)
+    private let obstacles = LockedValue<[BrowserObstacle]>([])
 
     /// - Parameter limit: The time limit of the whole command.
     init(within limit: Duration) { delay = min(.seconds(20), limit / 10) }
 
-    func start(_ say: @escaping @Sendable () -> Void) {
-        let task = Task { [delay] in
+    func start(_ console: Console, _ say: @escaping @Sendable () -> Void) {
+        let task = Task { [self] in
             guard (try? await Task.sleep(for: delay)) != nil else { return }
             say()
+            sayObstacles(console)
         }
         waiting.withLock { $0 = task }
     }
 
-    /// Prints a line at once, but only the first time.
-    func sayOnce(_ line: String) {
-        let isFirst = said.withLock { $0.insert(line).inserted }
-        if isFirst { Console.write(line + "\n", to: .error) }
+    /// Tells the user of an obstacle: now, or in the note if it matters only to someone who waits.
+    func tell(_ obstacle: BrowserObstacle, _ console: Console) {
+        guard obstacle.kind == .userRefused else { return console.sayOnce("\(obstacle.message.asSentence).") }
+        console.log("redirect: \(obstacle.message)")
+        obstacles.withLock { $0.append(obstacle) }
+    }
+
+    func sayObstacles(_ console: Console) {
+        for obstacle in obstacles.withLock({ $0 }) { console.say("\(obstacle.message.asSentence).") }
     }
 
     func stop() { waiting.withLock { $0 }?.cancel() }

@@ -68,7 +68,7 @@ struct PushedRequestTests {
         .editDocument { $0["request_uri"] = 1 }, .editDocument { $0["request_uri"] = "urn:a b" },
         .editDocument { $0["expires_in"] = nil }, .editDocument { $0["expires_in"] = "soon" },
         .editDocument { $0["expires_in"] = 0 }, .editDocument { $0["expires_in"] = -1 },
-        .status(.ok, json: ["request_uri": "urn:x", "expires_in": 60]), .status(.created), .htmlPage,
+        .status(.accepted, json: ["request_uri": "urn:x", "expires_in": 60]), .status(.created), .htmlPage,
         .redirect(to: "https://evil.example/"),
     ])
     func `a response that is not right is refused`(fault: Fault) async throws {

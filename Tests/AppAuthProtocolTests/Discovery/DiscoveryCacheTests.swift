@@ -76,7 +76,9 @@ struct DiscoveryCacheTests {
     @Test func `an error is not kept`() async throws {
         try await World.run { world in
             let discovery = Discovery(environment: world.environment)
-            world.provider.fault(.status(.internalServerError), at: .openIDConfiguration)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                world.provider.fault(.status(.internalServerError), at: location)
+            }
             #expect(await authError { try await discovery.metadata(for: Issuer(world.provider.issuer)) } != nil)
             let metadata = try await discovery.metadata(for: Issuer(world.provider.issuer))
             #expect(metadata.issuer.string == world.provider.issuer)
@@ -89,7 +91,9 @@ struct DiscoveryCacheTests {
             for status in [200, 500] {
                 if status == 500 {
                     world.clock.advance(by: 86_400)
-                    world.provider.fault(.status(.internalServerError), at: .openIDConfiguration)
+                    for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                        world.provider.fault(.status(.internalServerError), at: location)
+                    }
                 }
                 let before = world.provider.count(.openIDConfiguration)
                 let hold = world.provider.hold(.openIDConfiguration)

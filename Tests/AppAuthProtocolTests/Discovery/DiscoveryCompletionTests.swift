@@ -54,7 +54,7 @@ struct DiscoveryCompletionTests {
 
     @Test(arguments: [
         Fault.editDocument { $0["issuer"] = "https://evil.example" },
-        .editDocument { $0["token_endpoint"] = "http://evil.example" },
+        .editDocument { $0["jwks_uri"] = "http://evil.example" },
         .editDocument { $0["revocation_endpoint"] = nil }, .status(.notFound), .htmlPage,
     ])
     func `a second document that cannot be used changes nothing`(fault: Fault) async throws {

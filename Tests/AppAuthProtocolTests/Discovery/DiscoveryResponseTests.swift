@@ -8,16 +8,17 @@ import Testing
 /// Responses that a server may send instead of its metadata.
 struct DiscoveryResponseTests {
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `a redirect is not followed, and the other location not asked`(status: Int) async throws {
+    func `a redirect is not followed`(status: Int) async throws {
         try await World.run { world in
             let elsewhere = world.provider.url(.oauthMetadata)
             world.provider.fault(
                 .status(.init(code: status), [.location: elsewhere]), at: .openIDConfiguration)
+            world.provider.fault(.status(.notFound), at: .oauthMetadata)
             let error = try #require(await authError { try await world.metadata() })
             #expect(error.code == .invalidResponse)
             #expect(error.httpStatus == status)
-            #expect(error.message.contains("Redirects are never followed"))
-            #expect(world.provider.log.count == 1)
+            #expect(error.message.contains("(\(status), redirects are never followed)"))
+            #expect(world.provider.log.count == 2)
         }
     }
 
@@ -26,17 +27,18 @@ struct DiscoveryResponseTests {
             (Fault.status(.internalServerError), 500, nil), (.unavailable(retryAfter: 120), 503, 120),
             (.tooManyRequests(retryAfter: 7), 429, 7),
         ] as [(Fault, Int, Int?)])
-    func `a server in trouble is asked at no other location, and can be asked again`(
+    func `a server in trouble can be asked again, unless another location has the document`(
         fault: Fault, status: Int, retryAfter: Int?
     ) async throws {
         try await World.run { world in
-            world.provider.fault(fault, at: .openIDConfiguration)
+            world.provider.fault(fault, at: .openIDConfiguration, times: 2)
+            world.provider.fault(.status(.notFound), at: .oauthMetadata)
             let error = try #require(await authError { try await world.metadata() })
             #expect(error.code == .invalidResponse)
             #expect(error.isTemporary)
             #expect(error.httpStatus == status)
             #expect(error.retryAfter == retryAfter)
-            #expect(world.provider.count(.oauthMetadata) == 0)
+            #expect(try await world.metadata()[.token] != nil)
         }
     }
 
@@ -54,7 +56,9 @@ struct DiscoveryResponseTests {
     ) async throws {
         try await World.run { world in
             let text = body.replacing("ISSUER", with: world.provider.issuer)
-            world.provider.fault(.respond(Reply(.ok, type: "application/json", text)), at: .openIDConfiguration)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                world.provider.fault(.respond(Reply(.ok, type: "application/json", text)), at: location)
+            }
             let error = await authError { try await world.metadata() }
             #expect((error == nil) == isTaken)
             #expect(isTaken || error?.code == .invalidResponse || error?.code == .invalidMetadata)
@@ -67,7 +71,10 @@ struct DiscoveryResponseTests {
             let start = Array(#"{"issuer":"\#(world.provider.issuer)","name":""#.utf8)
             for (name, isTaken) in [([0xC3, 0xA9], true), ([0xE9], false), ([0xC0, 0xAF], false)] as [([UInt8], Bool)] {
                 let reply = Reply(.ok, [.contentType: "application/json"], body: start + name + Array("\"}".utf8))
-                world.provider.fault(.respond(reply), at: .openIDConfiguration)
+                world.provider.clearFaults()
+                for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                    world.provider.fault(.respond(reply), at: location)
+                }
                 #expect((await authError { try await world.metadata() } == nil) == isTaken)
             }
         }
@@ -79,7 +86,9 @@ struct DiscoveryResponseTests {
             let metadata = try await world.metadata()
             #expect(metadata.issuer.string == world.provider.issuer)
             for fault in [Fault.oversize(bytes: (512 << 10) + 1), .endless] {
-                world.provider.fault(fault, at: .openIDConfiguration)
+                for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                    world.provider.fault(fault, at: location)
+                }
                 #expect(await authError { try await world.metadata() }?.code == .invalidResponse)
             }
         }

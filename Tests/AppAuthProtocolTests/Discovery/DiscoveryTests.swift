@@ -85,8 +85,11 @@ struct DiscoveryTests {
     @Test(arguments: [nil, JSON.null, 1, ["https://op.example"]])
     func `metadata without an issuer is refused`(issuer: JSON?) async throws {
         try await World.run { world in
-            world.provider.fault(.editDocument { $0["issuer"] = issuer }, at: .openIDConfiguration)
-            #expect(await authError { try await world.metadata() }?.code == .invalidMetadata)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                world.provider.fault(.editDocument { $0["issuer"] = issuer }, at: location)
+            }
+            let error = await authError { try await world.metadata() }
+            #expect(error?.code == .invalidResponse && error?.message.contains("'issuer'") == true)
         }
     }
 
@@ -95,10 +98,10 @@ struct DiscoveryTests {
         "introspection_endpoint", "registration_endpoint", "end_session_endpoint", "device_authorization_endpoint",
         "pushed_authorization_request_endpoint",
     ])
-    func `every endpoint without TLS is refused by name`(name: String) async throws {
+    func `every endpoint without TLS is refused by name when it is needed`(name: String) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0[name] = "http://op.example/x" }, at: .openIDConfiguration)
-            let error = try #require(await authError { try await world.metadata() })
+            let error = try #require(await authError { try await world.metadata().require(.init(rawValue: name)) })
             #expect(error.code == .invalidMetadata)
             #expect(error.message.contains("'\(name)'"))
             world.provider.fault(.editDocument { $0[name] = "https://op.example/x" }, at: .openIDConfiguration)
@@ -110,8 +113,9 @@ struct DiscoveryTests {
     func `an endpoint that is no URL is refused`(value: JSON) async throws {
         try await World.run { world in
             world.provider.fault(.editDocument { $0["token_endpoint"] = value }, at: .openIDConfiguration)
-            let error = try #require(await authError { try await world.metadata() })
-            #expect(error.code == .invalidMetadata)
+            let metadata = try await world.metadata()
+            let error = try #require(refusal { try metadata.require(.token) })
+            #expect(error.code == .invalidMetadata && metadata[.token] == nil)
             #expect(error.message.contains("'token_endpoint'"))
         }
     }

@@ -26,17 +26,26 @@ struct ProviderMetadataTests {
     }
 
     @Test(arguments: [
-        "id_token_signing_alg_values_supported", "token_endpoint_auth_methods_supported",
-        "userinfo_signing_alg_values_supported", "code_challenge_methods_supported", "scopes_supported",
-        "response_types_supported",
+        "id_token_signing_alg_values_supported", "userinfo_signing_alg_values_supported",
+        "authorization_signing_alg_values_supported",
     ])
-    func `a list has to be one of strings`(name: String) throws {
+    func `a list of algorithms has to be one of strings`(name: String) throws {
         for value in ["RS256", ["RS256", 1], ["a": "b"], 1] as [JSON] {
             let error = try #require(refusal { try metadata([name: value]) })
             #expect(error.code == .invalidMetadata)
             #expect(error.message.contains("'\(name)'"))
         }
         for value in [["RS256"], [], .null] as [JSON] { #expect(refusal { try metadata([name: value]) } == nil) }
+    }
+
+    @Test(arguments: ["RS256", ["RS256", 1], ["a": "b"], 1] as [JSON])
+    func `any other list that is none counts as absent`(value: JSON) throws {
+        let metadata = try metadata([
+            "token_endpoint_auth_methods_supported": value, "code_challenge_methods_supported": value,
+            "scopes_supported": value, "response_modes_supported": value,
+        ])
+        #expect(metadata.tokenEndpointAuthMethods == nil && metadata.codeChallengeMethods == nil)
+        #expect(metadata.scopes == nil && metadata.responseModes == nil)
     }
 
     @Test func `it survives being stored`() throws {

@@ -249,7 +249,7 @@ struct ResourceIssuerTests {
         }
     }
 
-    @Test(arguments: ["prompt", "login_hint", "resource", "response_mode", "state", "request", "dpop_jkt", "claims"])
+    @Test(arguments: ["login_hint", "resource", "response_mode", "state", "request", "dpop_jkt", "claims"])
     func `a discovered endpoint's query does not set the app's parameters`(name: String) throws {
         func provider(_ isDiscovered: Bool) throws -> ProviderMetadata {
             var provider = try Self.provider {
@@ -260,7 +260,7 @@ struct ResourceIssuerTests {
         }
         let error = refusal { try Self.request(provider(true)) }
         #expect(error?.code == .invalidMetadata && error?.message.contains("'\(name)'") == true)
-        if ["prompt", "login_hint"].contains(name) {
+        if name == "login_hint" {
             #expect(try Self.request(provider(false)).url.contains("policy=1&\(name)=x"), "the app's own metadata")
         }
     }

@@ -140,7 +140,7 @@ struct HostileTokenTests {
     @Test func `documents of 50 MB are refused at their limit, each where it comes`() async throws {
         try await World.run { world in
             let huge = Fault.oversize(bytes: 50 << 20)
-            world.provider.fault(huge, at: .openIDConfiguration, times: 1)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] { world.provider.fault(huge, at: location) }
             #expect(await authError { try await world.metadata() }?.code == .invalidResponse)
             let client = try await world.client()
             world.provider.fault(huge, at: .keys, times: 1)

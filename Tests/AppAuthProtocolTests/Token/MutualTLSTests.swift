@@ -42,7 +42,7 @@ struct MutualTLSTests {
         let host = Host()
         let environment = Environment(transport: host)
         let token = AccessToken(value: Secret("a"), received: .current, lifetime: nil)
-        let state = AuthState(
+        let state = try await AuthState(
             record: try AuthStateRecord(client: client, accessToken: token, refreshToken: Secret("r")),
             store: MemoryTokenStore(), environment: environment)
         _ = await authError { try await state.userInfo() }
@@ -103,8 +103,10 @@ struct MutualTLSTests {
         #expect(request.url.hasPrefix("https://op.example/auth?"))
     }
 
-    @Test func `a location that is not safe is refused with the document`() {
-        let error = refusal { try provider(aliases: ["token_endpoint": "http://mtls.op.example/token"]) }
+    @Test func `a location that is not safe is refused when it is needed`() throws {
+        let provider = try provider(aliases: ["token_endpoint": "http://mtls.op.example/token"])
+        #expect(try Client(id: "a", provider: provider).require(.token).string == "https://op.example/token")
+        let error = refusal { try Client(id: "a", authentication: .tlsClientAuth, provider: provider).require(.token) }
         #expect(error?.code == .invalidMetadata)
         #expect(error?.message.contains("token_endpoint") == true)
     }

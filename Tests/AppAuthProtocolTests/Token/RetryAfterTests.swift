@@ -36,7 +36,7 @@ struct RetryAfterTests {
         let record = try AuthStateRecord(
             client: Client(id: "a", provider: provider), accessToken: nil, refreshToken: Secret("r"))
         let clock = TestClock()
-        let state = AuthState(
+        let state = try await AuthState(
             record: record, store: MemoryTokenStore(),
             environment: Environment(transport: Overloaded(retryAfter: seconds), now: { clock.timestamp }))
         let error = try #require(await authError { try await state.freshAccessToken() })

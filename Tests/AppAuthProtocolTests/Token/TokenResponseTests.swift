@@ -29,7 +29,6 @@ struct TokenResponseTests {
             ),
             (#"{"access_token":""}"#, "expected 'access_token', found none"),
             (#"{"access_token":"a","token_type":"mac"}"#, "expected the token type Bearer, found 'mac'"),
-            (#"{"access_token":"a","token_type":"Bearer","expires_in":-1}"#, "seconds, found -1"),
             (#"{"access_token":"a","token_type":"Bearer","expires_in":1e400}"#, "seconds, found 1e400"),
             (#"{"access_token":"a","token_type":"Bearer","expires_in":"soon"}"#, "seconds, found 'soon'"),
             (#"{"access_token":"a","token_type":"Bearer","expires_in":[1]}"#, "seconds, found an array"),
@@ -102,7 +101,8 @@ struct TokenResponseTests {
     @Test(
         arguments: [
             ("3600", 3600), ("0", 0), (#""3600""#, 3600), (#""0""#, 0), ("3599.9", 3599), ("3.6e3", 3600),
-            (#""3599.9""#, 3599), ("null", nil), ("3155760000", 3_155_760_000), ("-0", 0),
+            (#""3599.9""#, 3599), ("null", nil), ("3155760000", 3_155_760_000), ("-0", 0), ("-1", 0), ("-0.1", 0),
+            (#""-1""#, 0),
         ] as [(String, Int?)])
     func `expires_in is a number, or a text that holds one`(value: String, expected: Int?) throws {
         let response = try response(#"{"access_token":"a","token_type":"Bearer","expires_in":\#(value)}"#)
@@ -110,7 +110,7 @@ struct TokenResponseTests {
     }
 
     @Test(arguments: [
-        "-1", "-0.1", "1e400", "-1e400", "1e300", "3155760001", "9223372036854775808", #"" ""#, #""soon""#, #""-1""#,
+        "1e400", "-1e400", "1e300", "3155760001", "9223372036854775808", #"" ""#, #""soon""#,
         #""1e400""#, #""NaN""#, #""Infinity""#, #""0x10""#, #""3600 s""#, #""\"3600\"""#, "true", "[3600]", "{}",
     ])
     func `an absurd expires_in is refused`(value: String) throws {

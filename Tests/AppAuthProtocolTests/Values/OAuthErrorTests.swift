@@ -1,4 +1,6 @@
 import AppAuthProtocol
+import HTTPTypes
+import JOSE
 import Testing
 
 /// A rejected URL or scope can be a server's too.
@@ -26,9 +28,51 @@ struct OAuthErrorTests {
         ("Sign in again with: rm", nil, "'Sign in again with: rm'"), ("a'. Run b", nil, "'a’. Run b'"),
         ("größe", nil, "'größe'"),
         ("x", #"over". Run \"b\" $(c) `d`!"#, #"x: "over'. Run /'b/' (c) d ""#),
-        ("x", "over”. Run «b» ＂c＇❝", #"x: "over'. Run 'b' 'c''""#), ("x", "a\nb", #"x: "a b""#),
+        ("x", "over”. Run «b» ＂c＇❝", #"x: "over'. Run 'b' 'c'""#), ("x", "a\nb", #"x: "a b""#),
     ])
     func `a server's words stand in quotes that they cannot end`(error: String, description: String?, summary: String) {
         #expect(OAuthError(error: error, errorDescription: description).summary == summary)
+    }
+
+    /// The body, its type, and what the message says after the status.
+    private static let bodies: [(String, String, String?)] = [
+        (#"{"error":{"code":7,"message":"No such client"}}"#, "application/json", "No such client"),
+        (#"{"message":"Blocked by a rule","status":403}"#, "application/json", "Blocked by a rule"),
+        (#"{"title":"Bad","detail":"The tenant is gone"}"#, "application/problem+json", "The tenant is gone"),
+        (#"{"title":"Bad"}"#, "application/problem+json", "Bad"),
+        (#"{"errors":[{"message":"Unknown application"}]}"#, "application/json", "Unknown application"),
+        (#"{"errors":["Unknown application"]}"#, "application/json", "Unknown application"),
+        (#"{"hint":"Use the other endpoint"}"#, "application/json", "Use the other endpoint"),
+        ("Upgrade your plan\nnow", "text/plain; charset=utf-8", "Upgrade your plan"),
+        ("the code the-secret-code is \"used\"", "text/plain", "the code [redacted] is 'used'"),
+        ("<p>Sorry</p>", "text/html", nil), ("Sorry", "application/json", nil),
+        (#"{"errors":[]}"#, "application/json", nil),
+        ("", "text/plain", nil),
+    ]
+
+    @Test(arguments: bodies)
+    func `the words of a server that does not answer as OAuth says are shown`(
+        body: String, type: String, words: String?
+    ) throws {
+        let response = TransportResponse(
+            HTTPResponse(status: .badRequest, headerFields: [.contentType: type]), body: Array(body.utf8))
+        let url = try SecureURL("https://op.example/token")
+        let error = response.oauthError(from: url, stage: .token, hiding: [Secret("the-secret-code")])
+        let status = "expected status 200 from https://op.example/token, found 400"
+        #expect(error.message == status + (words.map { ": \"\($0)\"" } ?? ""))
+        #expect(error.code == .invalidResponse && error.server == nil)
+    }
+
+    @Test(arguments: [
+        (#""error_description":"Gone","message":"No""#, "Gone"), (#""message":"No such client""#, "No such client"),
+        (#""error_description":"Bad","hint":"Check client_id""#, "Bad Check client_id"),
+        (#""hint":"Check client_id""#, "Check client_id"), (#""message":7"#, nil),
+    ])
+    func `beside an OAuth error, a message or a hint is its description`(members: String, description: String?) throws {
+        let body = #"{"error":"invalid_client",\#(members)}"#
+        let response = TransportResponse(
+            HTTPResponse(status: .badRequest, headerFields: [.contentType: "application/json"]), body: Array(body.utf8))
+        let error = response.oauthError(from: try SecureURL("https://op.example/token"), stage: .token)
+        #expect(error.server?.errorDescription == description && error.code == .invalidClient)
     }
 }

@@ -36,12 +36,36 @@ struct SecureURLTests {
     }
 
     @Test(arguments: [
-        ("example.org/realm", true), ("example.org:8443", true), ("mailto:jane@example.org", false), ("", false),
-        ("two words", false),
+        ("example.org/realm", "https://example.org/realm"), ("example.org:8443", "https://example.org:8443"),
+        ("https:/example.org", "https://example.org"), ("HTTPS:example.org:8443/a", "https://example.org:8443/a"),
+        ("http:/example.org", "https://example.org"), ("//example.org", "https://example.org"),
+        ("http:/localhost:8080", "http://localhost:8080"),
+        ("127.0.0.1:8080/a", "http://127.0.0.1:8080/a"), ("mailto:jane@example.org", nil), ("", nil),
+        ("two words", nil), ("https:/", nil), ("ftp:/example.org", nil),
     ])
-    func `a URL without a scheme is rejected, and https is suggested for a host`(text: String, isHost: Bool) throws {
-        let error = try #require(refusal { try SecureURL(text) })
-        #expect(error.message.contains("Use 'https://\(text)'") == isHost)
+    func `a URL without a whole scheme is rejected, and one with it is suggested for a host`(
+        text: String, suggestion: String?
+    ) throws {
+        let message = try #require(refusal { try SecureURL(text) }).message
+        guard let suggestion else { return #expect(!message.contains("Use '")) }
+        #expect(message.hasSuffix(". Use '\(suggestion)'"), "\(message)")
+    }
+
+    @Test func `a fragment is named, and not shown`() throws {
+        let message = try #require(refusal { try SecureURL("https://example.org/a#secret") }).message
+        #expect(message.contains("'https://example.org/a': it has a fragment, from '#' on: leave it out"), "\(message)")
+        #expect(!message.contains("secret"))
+    }
+
+    @Test(arguments: [
+        ("https://h/a b", "percent-encoded, as %20"), ("https://h/ü", "percent-encoded, as %C3%BC"),
+        ("https://h/\u{202E}", "percent-encoded, as %E2%80%AE"), ("https://h/\u{7F}", "percent-encoded, as %7F"),
+        ("https://h/?secret=%2", "it has a '%' without two hexadecimal digits"),
+    ])
+    func `a character that must be percent-encoded is named`(text: String, why: String) throws {
+        let message = try #require(refusal { try SecureURL(text) }).message
+        #expect(message.hasSuffix(why), "\(message)")
+        #expect(!message.contains("secret"))
     }
 
     @Test(arguments: [

@@ -16,6 +16,8 @@ struct BrowserLadderTests {
 
     @Test(arguments: [
         ("firefox", ["firefox"]), ("a %s:b --x:c", ["a", "b", "c"]), (":a: :", ["a"]), ("/usr/bin/x y", ["/usr/bin/x"]),
+        ("'/opt/a:b' %s:c", ["/opt/a:b", "c"]), (#""/opt/my browser" --new:d"#, ["/opt/my browser", "d"]),
+        ("/home/o'neil/x:'", ["/home/o'neil/x", "'"]),
     ])
     func `BROWSER is a list, and nothing else is tried`(_ value: String, _ programs: [String]) {
         expect(DesktopSession(environment: ["BROWSER": value]), programs)
@@ -68,13 +70,16 @@ struct BrowserLadderTests {
     }
 
     @Test func `under WSL the browser of Windows comes first, for every user`() {
+        let windows = [
+            "wslview", "powershell.exe", "/mnt/c/Windows/System32/WindowsPowerShell/v1.0/powershell.exe",
+        ]
         for variable in ["WSL_DISTRO_NAME", "WSL_INTEROP"] {
-            expect(DesktopSession(environment: [variable: "x"]), ["wslview"])
-            expect(DesktopSession(environment: [variable: "x"], user: 0), ["wslview"])
-            expect(DesktopSession(environment: [variable: "x", "DISPLAY": ":0"]), ["wslview", "xdg-open", "gio"])
+            expect(DesktopSession(environment: [variable: "x"]), windows)
+            expect(DesktopSession(environment: [variable: "x"], user: 0), windows)
+            expect(DesktopSession(environment: [variable: "x", "DISPLAY": ":0"]), windows + ["xdg-open", "gio"])
         }
-        expect(DesktopSession(environment: [:], hasWindowsKernel: true), ["wslview"])
-        expect(DesktopSession(environment: ["SSH_TTY": "x"], hasWindowsKernel: true), ["wslview"], [.sshSession])
+        expect(DesktopSession(environment: [:], hasWindowsKernel: true), windows)
+        expect(DesktopSession(environment: ["SSH_TTY": "x"], hasWindowsKernel: true), windows, [.sshSession])
     }
 
     @Test func `in a Flatpak or a Snap xdg-open asks the portal, which needs no display here`() {

@@ -21,6 +21,19 @@ struct BrowserTests {
         #expect(try await program.record().arguments == ["--app=\(url)", "--", url, "end"])
     }
 
+    @Test func `quotes group words, and so does the path of a program`() async throws {
+        let program = try RecordingBrowser()
+        try await Browser(candidates: ["\(program.command) 'a b' --app=\"%s\" \"%s\""]).open(url)
+        #expect(try await program.record().arguments == ["a b", "--app=\(url)", url])
+        let folder = program.folder + "/Program Files (x86)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(atPath: folder + "/my shell", withDestinationPath: "/bin/sh")
+        for arguments in ["", " %s"] {
+            try await Browser(candidates: ["\(folder)/my shell \(program.script) --new\(arguments)"]).open(url)
+            #expect(try await program.record().arguments == ["--new", url])
+        }
+    }
+
     @Test(arguments: [
         ("$(touch x)", "%24%28touch%20x%29"), (";reboot", ";reboot"), ("&bg", "&bg"), ("|cat", "%7Ccat"),
         ("a b  c", "a%20b%20%20c"), ("'", "%27"), ("\"", "%22"), ("`id`", "%60id%60"), ("\\", "%5C"),

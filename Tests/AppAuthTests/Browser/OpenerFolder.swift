@@ -19,6 +19,9 @@ final class OpenerFolder {
     /// A program that fails at once.
     func addFailing(_ name: String, status: Int = 3) throws { try add(name, "exit \(status)") }
 
+    /// A program that fails once a named pipe is opened.
+    func addFailing(_ name: String, after gate: String) throws { try add(name, "read line < '\(gate)'; exit 3") }
+
     /// A program that writes down its `BROWSER`, its own name and its arguments.
     func addRecording(_ name: String) throws {
         let recorder = try RecordingBrowser()

@@ -53,6 +53,50 @@ struct OpenerTests {
         }
     }
 
+    @Test func `without wslview, PowerShell gets a script that nothing can take for something else`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            try openers.addRecording("powershell.exe")
+            try await Browser(in: { DesktopSession(environment: [:], hasWindowsKernel: true) }).open(
+                "https://a.example/?x='y")
+            let arguments = try await openers.record(of: "powershell.exe").arguments
+            let options = ["-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand"]
+            try #require(arguments.dropFirst(2).dropLast() == options[...], "\(arguments)")
+            let script = try #require(arguments.last.flatMap { Data(base64Encoded: $0) })
+            let text = String(
+                decoding: script.enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element), as: UTF8.self)
+            try #require(text == "Start-Process 'https://a.example/?x=%27y'", "\(text)")
+        }
+    }
+
+    @Test func `the next is started where an opener fails later, until the browser is back`() async throws {
+        await #expect(processExitsWith: .success) {
+            let openers = try OpenerFolder()
+            let gate = openers.path + "/gate"
+            try #require(mkfifo(gate, 0o600) == 0)
+            try openers.addFailing("xdg-open", after: gate)
+            try openers.addFailing("gio")
+            let (results, continuation) = AsyncStream.makeStream(of: Result<BrowserObstacle, AuthError>.self)
+            let watch = BrowserWatch { continuation.yield($0) }
+            let browser = Browser(in: { DesktopSession(environment: ["DISPLAY": ":0"]) })
+            _ = try await browser.open("https://a.example/", watch)
+            // Only now it fails.
+            close(open(gate, O_WRONLY))
+            var reports = results.makeAsyncIterator()
+            guard case .success(let first)? = await reports.next(), first.kind == .openerFailed else { exit(1) }
+            guard case .failure(let error)? = await reports.next() else { exit(1) }
+            try #require(error.message == "tried xdg-open (exit status 3), gio (exit status 3)", "\(error)")
+
+            try openers.addRecording("gio")
+            _ = try await browser.open("https://b.example/", watch)
+            close(open(gate, O_WRONLY))
+            try #require(try await openers.record(of: "gio").arguments.last == "https://b.example/")
+            guard case .success(let obstacle)? = await reports.next() else { exit(1) }
+            try #require(
+                obstacle.kind == .openerFailed && obstacle.message.hasSuffix(": xdg-open (exit status 3)"))
+        }
+    }
+
     @Test func `the error lists each rung with the reason, and the obstacles`() async throws {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
@@ -65,7 +109,8 @@ struct OpenerTests {
             } catch let error as AuthError {
                 try #require(error.code == .browser)
                 let tried =
-                    "tried wslview (No such file or directory), xdg-open "
+                    "tried wslview (No such file or directory), powershell.exe (No such file or directory), "
+                    + "/mnt/c/Windows/System32/WindowsPowerShell/v1.0/powershell.exe (No such file or directory), xdg-open "
                     + "(No such file or directory), gio (exit status 2); this is an SSH session: "
                 try #require(error.message.hasPrefix(tried))
             }
@@ -90,10 +135,16 @@ struct OpenerTests {
         await #expect(processExitsWith: .success) {
             let openers = try OpenerFolder()
             try openers.addRecording("xdg-open")
-            let desktop = DesktopSession(environment: ["DISPLAY": ":10", "SSH_TTY": "/dev/pts/1"], user: 0)
-            let obstacles = try await Browser(in: { desktop }).open("https://a.example/")
-            try #require(obstacles.map(\.kind) == [.sshSession, .root])
-            _ = try await openers.record(of: "xdg-open")
+            // Root can run the program as another user only if there is one: in a container, there usually is none.
+            for (loginUser, kinds) in [(1000, [.sshSession, .root]), (0, [.sshSession]), (nil, [.sshSession])]
+                as [(UInt32?, [BrowserObstacle.Kind])]
+            {
+                let desktop = DesktopSession(
+                    environment: ["DISPLAY": ":10", "SSH_TTY": "/dev/pts/1"], user: 0, loginUser: loginUser)
+                let obstacles = try await Browser(in: { desktop }).open("https://a.example/")
+                try #require(obstacles.map(\.kind) == kinds)
+                _ = try await openers.record(of: "xdg-open")
+            }
         }
     }
 

@@ -78,7 +78,7 @@ struct ForeignPageTests {
                     let state = try await world.signIn()
                     var signOut = SignOut(appName: "Test")
                     signOut.browser = browser
-                    let session = AuthState(
+                    let session = try await AuthState(
                         record: await state.record, store: MemoryTokenStore(), environment: environment)
                     return try await signOut.run(session).endSessionError
                 case .device, .deviceWithCode:
@@ -126,6 +126,30 @@ struct ForeignPageTests {
         }
     }
 
+    /// Programs of other users have such sockets all the time.
+    @Test(arguments: [false, true]) func `another user's socket at another port is no server of the page`(
+        isConnected: Bool
+    ) async throws {
+        let page = try RawServer { try $0.readRequest() }
+        let other = try RawServer { try $0.readRequest() }
+        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        (address.sin_family, address.sin_addr.s_addr) = (sa_family_t(AF_INET), UInt32(0x7F00_0001).bigEndian)
+        func with(port: Int, _ call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+            address.sin_port = in_port_t(port).bigEndian
+            let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            return withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, size) }
+            }
+        }
+        #expect(with(port: 0, bind) == 0)
+        if isConnected { #expect(with(port: Int(other.port), connect) == 0) }
+        #expect(fchown(descriptor, 1999, 1999) == 0)
+        let environment = Environment(transport: CurlTransport(.init(proxy: .none)))
+        #expect(try environment.checkServer(ofPage: SecureURL("http://127.0.0.1:\(page.port)/"), .authorization))
+    }
+
     /// A browser can take seconds to start. Meanwhile, another user can take a port at which no server listens.
     @Test(arguments: [Page.authorization, .endSession], ForeignServer.Address.allCases)
     func `a page of a server that another user starts before the browser opens it is not sent on`(
@@ -148,16 +172,19 @@ struct ForeignPageTests {
     }
 
     /// Otherwise, another user could start one and receive it.
-    @Test(arguments: [true, false])
-    func `the ID token goes only to a server that listens`(listens: Bool) async throws {
+    @Test(arguments: [(true, "127.0.0.1"), (true, "localhost"), (false, "127.0.0.1")])
+    func `the ID token goes only to a server that listens, at each address of its name`(
+        listens: Bool, host: String
+    ) async throws {
         try await World.run { world in
             var flow = Flow()
             flow.starting = {}
-            let url = listens ? world.provider.issuer + "/end-session" : "http://127.0.0.1:\(freePort())/page"
+            let port = listens ? world.provider.port : freePort()
+            let url = "http://\(host):\(port)/end-session"
             _ = try await flow.run(.endSession, at: url, world, world.environment)
             let location = flow.response.withLock { $0 }?.headerFields[.location]
             #expect(location?.hasPrefix(url + "?client_id=") == true, "\(location ?? "none")")
-            #expect(location?.contains("id_token_hint=") == listens)
+            #expect(location?.contains("id_token_hint=") == (listens && host == "127.0.0.1"))
         }
     }
 }

@@ -120,6 +120,47 @@ struct SignInRedirectTests {
         }
     }
 
+    /// The provider shows its error only on its page, for example if it does not know the client.
+    @Test func `printURL says what to compare if the browser does not come back, once`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            try await World.run { world in
+                var signIn = try SignIn(
+                    issuer: Issuer(world.provider.issuer), clientID: "wrong", appName: "Harbour",
+                    environment: world.environment)
+                signIn.scope = [.openID, "https://api.example/read"]
+                signIn.timeout = .milliseconds(500)
+                signIn.browser = Browser { _ in }
+                signIn.observe = SignIn.printURL
+                let error = await authError { [signIn] in _ = try await signIn.run(store: MemoryTokenStore()) }
+                try #require(error?.code == .timeout)
+            }
+        }
+        let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n")
+        #expect(lines.count { $0.contains("compare this with what is registered") } == 1, "\(lines)")
+        #expect(lines.contains("  client ID: wrong"), "\(lines)")
+        #expect(lines.contains { $0.contains(/^  redirect URI: http:\/\/127\.0\.0\.1:\d+\/callback$/) }, "\(lines)")
+        #expect(lines.contains("  scope: 'openid https://api.example/read'"), "\(lines)")
+    }
+
+    @Test func `printURL says why no browser opens, and that any browser will do`() async throws {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            try await World.run { world in
+                var signIn = try SignIn(
+                    issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",
+                    environment: world.environment)
+                signIn.timeout = .milliseconds(100)
+                signIn.browser = Browser(candidates: ["/nothing/here"])
+                signIn.observe = SignIn.printURL
+                let error = await authError { [signIn] in _ = try await signIn.run(store: MemoryTokenStore()) }
+                try #require(error?.code == .timeout)
+            }
+        }
+        let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(
+            text.contains("No browser could be started: tried /nothing/here (No such file or directory)."), "\(text)")
+        #expect(text.contains("any browser on this computer"), "\(text)")
+    }
+
     @Test func `a form post to a random path on both addresses signs in`() async throws {
         try await World.run { world in
             let visit = try await visit(world) {

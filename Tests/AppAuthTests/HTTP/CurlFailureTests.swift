@@ -17,7 +17,7 @@ struct CurlFailureTests {
         #expect(error?.code == .transport)
         #expect(error?.outcome == .notSent)
         #expect(error?.isTemporary == true)
-        #expect(error?.message == "connection to 127.0.0.1:\(port) refused")
+        #expect(error?.message == "connection to 127.0.0.1:\(port) refused: no program listens at that port")
     }
 
     @Test func `a host that does not exist is temporary and not sent`() async throws {
@@ -65,7 +65,7 @@ struct CurlFailureTests {
         },
         Fault(
             testDescription: "speaks another protocol", code: .invalidResponse,
-            message: "the response from 127.0.0.1 is not HTTP"
+            message: "the response from 127.0.0.1 is not HTTP. The server may speak https"
         ) {
             try $0.readRequest()
             try $0.send("SSH-2.0-server\r\nabc\r\n\r\n")

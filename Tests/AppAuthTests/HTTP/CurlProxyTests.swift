@@ -42,6 +42,36 @@ struct CurlProxyTests {
         #expect(error?.message.contains("127.0.0.1 port \(port) ") == true, "\(String(describing: error))")
     }
 
+    @Test(arguments: [
+        ("server.example:443", "https://server.example", true),
+        ("server.example:8443", "https://server.example", false),
+        ("server.example:8443", "https://server.example:8443", true), ("*.example", "https://server.example", true),
+        ("a.test, *.Server.example", "https://server.example", false), ("example:443", "https://server.example", true),
+        ("*.example:80", "http://server.example", true), ("[2001:db8::1]:443", "https://[2001:db8::1]", true),
+        // libcurl understands these.
+        ("server.example", "https://server.example", false), ("2001:db8::1", "https://[2001:db8::1]", false),
+    ])
+    func `NO_PROXY may name a port, or have a wildcard`(list: String, url: String, isNamed: Bool) throws {
+        let parts = url.split(separator: "/")
+        let request = HTTPRequest(
+            method: .get, scheme: String(parts[0].dropLast()), authority: String(parts[1]), path: "/")
+        #expect(try NoProxyList(list).contains(HTTPTarget(request)) == isNamed)
+    }
+
+    @Test func `a server that NO_PROXY names with its port is not asked through the proxy`() async throws {
+        let proxy = try RawServer { connection in
+            try connection.readRequest()
+            try connection.reply(body: "by proxy")
+        }
+        let transport = CurlTransport(.init(proxy: .url("http://\(proxy.authority)"))) { name in
+            name == "NO_PROXY" ? "*.invalid:80" : nil
+        }
+        let request = HTTPRequest(method: .get, scheme: "http", authority: "server.invalid", path: "/")
+        let error = await authError { try await transport.send(TransportRequest(request)) }
+        #expect(error?.message == "could not resolve host 'server.invalid'")
+        #expect(proxy.requests.isEmpty)
+    }
+
     @Test func `a proxy of the environment is used, but never for loopback hosts`() async throws {
         await #expect(processExitsWith: .success) {
             let proxy = try RawServer { connection in

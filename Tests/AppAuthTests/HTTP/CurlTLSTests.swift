@@ -45,6 +45,32 @@ struct CurlTLSTests {
         #expect(try await transport.send(get(server)).status.code == 200)
     }
 
+    /// An administrator has added a root to the file, and not to the folder that OpenSSL searches by name.
+    @Test func `a root that only the system's file has is trusted, and the file is read only for it`() async throws {
+        let other = try TestAuthority()
+        let folder = authority.directory.appending(path: "system")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: other.root, toPath: folder.appending(path: "ca.pem").path)
+        try run("openssl", "rehash", folder.path)
+        for number in 0..<16 { try Data().write(to: folder.appending(path: "0000000\(number % 10).\(number)")) }
+        let file = authority.directory.appending(path: "ca-certificates.crt")
+        try FileManager.default.copyItem(atPath: authority.root, toPath: file.path)
+        let transport = CurlTransport(
+            .init(proxy: .none), system: (file.path, [folder.path]), environment: { _ in nil })
+        let otherServer = try TLSServer(other.issue("IP:127.0.0.1"))
+        #expect(try await transport.send(get(otherServer)).status.code == 200)
+        for _ in 0..<2 { #expect(try await transport.send(get(server)).status.code == 200) }
+        let third = try TestAuthority()
+        let unknown = try TLSServer(third.issue("IP:127.0.0.1"))
+        let error = await authError { try await transport.send(get(unknown)) }
+        #expect(error?.message.contains("is not trusted: unable to get local issuer certificate") == true)
+        // Without the file, the folder's roots are still trusted.
+        let lean = CurlTransport(
+            .init(additionalRoots: [authority.root], proxy: .none), system: ("/none", [folder.path]),
+            environment: { _ in nil })
+        for server in [server, otherServer] { #expect(try await lean.send(get(server)).status.code == 200) }
+    }
+
     @Test func `additional roots add to those of the environment`() async throws {
         let other = try TestAuthority()
         let otherServer = try TLSServer(other.issue("IP:127.0.0.1"))
@@ -91,6 +117,17 @@ struct CurlTLSTests {
         #expect(error?.code == .transport)
         #expect(error?.outcome == .notSent)
         #expect(error?.message.hasPrefix("no TLS connection to \(server.authority): ") == true)
+    }
+
+    @Test func `a server on loopback that speaks http is named as one`() async throws {
+        let server = try RawServer { connection in
+            try connection.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        }
+        var request = server.get()
+        request.head.scheme = "https"
+        let error = await authError { [request] in try await CurlTransport(.init(proxy: .none)).send(request) }
+        #expect(error?.message.hasPrefix("no TLS connection to \(server.authority): ") == true)
+        #expect(error?.message.hasSuffix(". The server may speak http") == true, "\(error?.message ?? "")")
     }
 
     @Test func `an old version of TLS is refused even where the system allows it`() async {

@@ -24,7 +24,7 @@ struct TrustRootsTests {
         let hashed = try folder(hashedNames: 20)
         #expect(
             try TrustRoots.find(.init(), environment: none, builtIn: (one, nil), hashedDirectories: ["/none", hashed])
-                == .chosen(file: nil, bundle: nil, directory: hashed))
+                == .chosen(file: nil, bundle: nil, directory: hashed, fallback: one))
     }
 
     @Test func `a folder with a few hashed names is not the system's`() throws {
@@ -41,7 +41,7 @@ struct TrustRootsTests {
         let configuration = CurlTransport.Configuration(additionalRoots: [two])
         #expect(
             try TrustRoots.find(configuration, environment: none, builtIn: (one, nil), hashedDirectories: [hashed])
-                == .chosen(file: two, bundle: nil, directory: hashed))
+                == .chosen(file: two, bundle: nil, directory: hashed, fallback: one))
     }
 
     @Test func `additional roots are joined to libcurl's built-in ones`() throws {

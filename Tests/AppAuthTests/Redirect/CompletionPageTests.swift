@@ -93,12 +93,11 @@ struct OwnPagesTests {
     private func responses(_ pages: CompletionPages, _ page: CompletionPage) async throws -> [WireResponse] {
         let listener = try LoopbackRedirectListener.patient(pages: pages)
         let link = try #require(listener.path(of: listener.oneTimeURL(redirectingTo: "https://a.example/")))
-        _ = try await listener.get(link)
-        let usedLink = try await listener.get(link)
         async let query = listener.redirect(state: "s")
         let foreign = try await listener.get("/callback?state=x")
         let sentOn = try await listener.get("/callback?state=s")
         _ = try await query
+        let usedLink = try await listener.get(link)
         let used = try await listener.get("/callback?state=s")
         async let last = listener.get(try #require(listener.path(of: sentOn["location"])))
         await listener.finish(with: page)

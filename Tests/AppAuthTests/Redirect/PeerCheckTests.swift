@@ -51,6 +51,19 @@ struct PeerCheckTests {
         #expect(check.obstacle?.message.contains(reason) == true, "\(check.obstacle?.message ?? "")")
     }
 
+    // Under WSL, the users of Windows can connect: no list of this system names them.
+    @Test(arguments: [
+        (DesktopSession(environment: [:], hasOtherUsers: false), true, false),
+        (DesktopSession(environment: [:], loginUser: 1000, hasOtherUsers: false), false, false),
+        (DesktopSession(environment: ["WSL_DISTRO_NAME": "Debian"], hasOtherUsers: false), true, true),
+    ])
+    func `where no other user runs a program, nothing is reported`(
+        _ desktop: DesktopSession, _ isTold: Bool, _ isReported: Bool
+    ) throws {
+        let check = try self.check(isTold: isTold, in: desktop)
+        #expect(!check.turnsAway && (check.obstacle != nil) == isReported)
+    }
+
     @Test func `the real user 65534 is a user like others`() throws {
         let check = try self.check(in: DesktopSession(environment: [:], user: 65534, loginUser: 65534))
         #expect(check.turnsAway && check.accepts(65534) && !check.accepts(1000))

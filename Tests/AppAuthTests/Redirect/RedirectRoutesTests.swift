@@ -77,18 +77,36 @@ struct RedirectRoutesTests {
         #expect(step(path).response?.status == 303)
     }
 
-    @Test mutating func `a one-time link sends one GET on`() throws {
+    /// An opener such as KDE's KIO asks for the type of the page before it starts a browser.
+    @Test mutating func `a one-time link sends each GET on until a redirect is accepted`() throws {
         let link = routes.oneTimeURL(secret: "x") { "https://a.example/end?id_token_hint=t" }
         #expect(link == "http://127.0.0.1:4711/open/x")
-        #expect(status("/open/x", method: "HEAD") == 405)
+        let type = try #require(step("/open/x", method: "HEAD").response)
+        #expect(type.status == 200 && type["content-type"] == "text/html" && type["location"] == nil)
+        #expect(status("/open/x", method: "POST") == 405)
         #expect(status("/open/x", authority: "evil.example:4711") == 421)
         #expect(status("/open/y") == 404)
         #expect(routes.hasUnusedOneTimeURL)
-        let response = try #require(step("/open/x").response)
-        #expect(response.status == 303)
-        #expect(response["location"] == "https://a.example/end?id_token_hint=t")
+        for _ in 0..<2 {
+            let response = try #require(step("/open/x").response)
+            #expect(response.status == 303)
+            #expect(response["location"] == "https://a.example/end?id_token_hint=t")
+            #expect(!routes.hasUnusedOneTimeURL && !routes.areOneTimeURLsShown)
+        }
+        #expect(step("/open/x", fields: ["Sec-Fetch-Mode: navigate"]).response?.status == 303)
+        #expect(routes.areOneTimeURLsShown)
+        for method in ["GET", "HEAD"] {
+            let late = step("/open/x", method: method, in: .accepted).ignored
+            #expect(late?.status == (method == "GET" ? 410 : 405))
+        }
+    }
+
+    @Test mutating func `if another user's program has opened a one-time link, the user learns of it`() throws {
+        _ = routes.oneTimeURL(secret: "x") { "https://a.example/" }
+        var request = routes.newRequest(isForeign: true)
+        let head = Array("GET /open/x HTTP/1.1\r\nHost: 127.0.0.1:4711\r\n\r\n".utf8)
+        #expect(routes.read(head[...], of: &request, in: .open).response?.status == 303)
         #expect(status("/open/x") == 410)
-        #expect(!routes.hasUnusedOneTimeURL)
     }
 
     @Test mutating func `without a redirect only one-time links are served`() {

@@ -192,14 +192,4 @@ struct EncryptedFileTests {
     @Test func `a passphrase is not empty`() async {
         #expect(await authError { _ = try SessionEncryptionKey(passphrase: Secret("")) }?.code == .invalidConfiguration)
     }
-
-    @Test func `a move from a plain file to an encrypted one encrypts the session`() async throws {
-        let plain = FileTokenStore(path: path + "-plain")
-        let record = try StoreFolder.record(token: "the-refresh-token")
-        try await plain.replace(with: record)
-        let closed = store(try Self.key("2026"))
-        try await plain.moveSession(to: closed)
-        #expect(try await closed.load()?.refreshToken == record.refreshToken)
-        #expect(try await plain.load() == nil && !content().contains("the-refresh-token"))
-    }
 }

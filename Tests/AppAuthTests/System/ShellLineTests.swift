@@ -12,7 +12,8 @@ struct ShellLineTests {
             "x'\\'';touch pwned;'",
             "!", "!!", "a!b", "'!'", "it's !x", "\\!x", "a\\!'b!c", "^a^b", "$HOME", "`id`", "$(id)", "${HOME}", "(id)",
             "~",
-            "~root", "x=~", "=ls", "--store==ls", "%self", "%1", "a%b", "*", "?", "[a]", "{a,b}", "{a..c}", "#x", ";",
+            "~root", "x=~", "=ls", "--store==ls", "--scope=", "%self", "%1", "a%b", "*", "?", "[a]", "{a,b}",
+            "{a..c}", "#x", ";",
             "&",
             "|", "<", ">", "-n", "--", "-", "\"", "\"'\\\"", "@(a)", "\\n", "a b", " ", "é ß 漢 \u{A0}’‘", "'\u{301}",
             "\\\u{301}", "👩🏽", "https://op.example/a?b=c&d='e'", "file:/home/zoe's/a\\b",
@@ -87,9 +88,20 @@ struct ShellLineTests {
     }
 
     @Test func `somebody else's text in a message has no quotes of its own, and no run of blanks`() {
-        for quote in "\"“”„‟«»＂❝❞〝〞〟˝ˮʺ״″‶🙶🙷🙸" { #expect("a\(quote)b".foundSentence == "\"a'b\"", "\(quote)") }
-        for quote in "'‘’‚‛‹›＇❛❜ʼʻˈ׳′‵ꞌ" { #expect("a\(quote)b".foundText == "'a’b'", "\(quote)") }
-        for blanks in ["  ", " \u{A0}", "\t\r\n", "\u{2800}\u{3164}\u{115F}", "\u{3000} \u{200B}"] {
+        for quote in "\"“”„‟«»＂❝❞〝〞〟˝ˮʺ״″‶🙶🙷🙸ײ˶˵᳓〃゛ﾞ⁗‴΅῭⹂¨‷".unicodeScalars {
+            #expect("a\(quote)b".foundSentence == "\"a'b\"", "\(quote)")
+        }
+        for quote
+            in "'‘’‚‛‹›＇❛❜ʼʻˈ׳′‵ꞌ´՚΄ˊᛌᑊ᾿ߴ`\u{1FFD}\u{374}\u{1FEF}\u{FF40}\u{1FBD}\u{1FFE}\u{7F5}\u{2BD}\u{2CB}\u{16F51}\u{1425}"
+            .unicodeScalars
+        {
+            #expect("a\(quote)b".foundText == "'a’b'", "\(quote)")
+        }
+        #expect("a''b′′c".foundSentence == "\"a'b'c\"")
+        for blanks in [
+            " \u{34F} \u{34F}", " \u{FE0F} ", "\u{1D159}\u{E0100}\u{16FE4}", " \u{30E}", " \u{308}\u{20DD}", "  ",
+            " \u{A0}", "\t\r\n", "\u{2800}\u{3164}\u{115F}", "\u{3000} \u{200B}",
+        ] {
             #expect("a\(blanks)b c".foundText == "'a b c'" && "a\(blanks)b".foundSentence == "\"a b\"")
         }
     }

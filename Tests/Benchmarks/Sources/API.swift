@@ -11,7 +11,7 @@ func api(width: Int, for duration: Duration) async throws -> Report {
     let record = try AuthStateRecord(
         client: Client(id: "bench", serverOf: url),
         accessToken: AccessToken(value: Secret("bench-token"), issuedAt: Date(), expiresAt: nil), refreshToken: nil)
-    let state = AuthState(record: record, store: MemoryTokenStore(record), environment: environment)
+    let state = try await AuthState(record: record, store: MemoryTokenStore(), environment: environment)
 
     let exchange = TransportRequest(request)
     var authorized = exchange

@@ -10,7 +10,7 @@ func herd(of count: Int) async throws -> Report {
     do { record = try storedSession(JSON(parsing: contents(of: path))) } catch let error as JSON.ParseError {
         throw Failure("\(path): \(error)")
     }
-    let state = AuthState(record: record, store: MemoryTokenStore(record), environment: .live)
+    let state = try await AuthState(record: record, store: MemoryTokenStore(), environment: .live)
 
     let start = Spent.now
     let (good, failure) = await withCheckedContinuation { end in

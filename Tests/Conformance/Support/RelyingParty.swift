@@ -118,7 +118,7 @@ struct RelyingParty: Sendable {
         for await url in urls {
             do {
                 // The last page is the app's own, which tells how it went.
-                if try await browser.visit(url).contains(Self.appName) { continue }
+                if try await visit(url).contains(Self.appName) { continue }
             } catch { lost = error }
             running.cancel()
         }
@@ -128,7 +128,14 @@ struct RelyingParty: Sendable {
     /// Opens a URL that leads back to a listener. If no redirect leads back, the test does not wait for one.
     func travel(to url: String, backTo listener: LoopbackRedirectListener) async throws {
         defer { listener.close() }
-        try await browser.visit(url)
+        _ = try await visit(url)
+    }
+
+    /// Returns the last page. Of one with an error status, which ends the journey too, it is the error.
+    private func visit(_ url: String) async throws -> String {
+        do { return try await browser.visit(url) } catch let error as AuthError where error.httpStatus != nil {
+            return error.message
+        }
     }
 
     /// Uses the session's tokens where the plan does: at the userinfo endpoint, or at a resource.

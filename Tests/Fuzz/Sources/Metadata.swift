@@ -19,13 +19,29 @@ enum Metadata {
             expect(provider.issuer.string.isExactly(json["issuer"]?.string ?? ""), "another issuer")
             for endpoint in endpoints {
                 let isAbsent = json[endpoint.rawValue] ?? "" == ""
-                expect((provider[endpoint] == nil) == isAbsent, "an endpoint that is passed over")
-                if let url = provider[endpoint] { check(url) }
+                guard let url = provider[endpoint] else {
+                    expect(isAbsent || endpoint != .keys, "a location of keys that is passed over")
+                    check(provider, requires: endpoint)
+                    continue
+                }
+                expect(!isAbsent, "an endpoint that is not there")
+                check(url)
             }
             _ = (provider.idTokenSigningAlgorithms, provider.tokenEndpointAuthMethods, provider.scopes)
         } catch let error as AuthError {
             expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "a refusal of several lines")
         } catch { fatalError("another error: \(error)") }
+    }
+
+    /// A member that cannot be used is an error, by its name, of what needs it.
+    private static func check(_ provider: ProviderMetadata, requires endpoint: ProviderMetadata.Endpoint) {
+        do {
+            _ = try provider.require(endpoint)
+            fatalError("an endpoint that is passed over")
+        } catch {
+            let message = (error as? AuthError)?.message ?? ""
+            expect(message.contains("'\(endpoint.rawValue)'"), "an error about something else: \(message)")
+        }
     }
 
     static func check(_ url: SecureURL) {

@@ -89,7 +89,7 @@ struct DeviceTests {
 
     @Test func `a denial is access_denied, and an earlier session stays`() async throws {
         try await withDesk(.device) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             let process = try fixture.device()
             try await DeviceCode(process).decide("deny")

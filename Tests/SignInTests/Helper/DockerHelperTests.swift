@@ -14,7 +14,7 @@ struct DockerHelperTests {
     @Test(arguments: ["registry.example.org", "https://registry.example.org/v2/", "REGISTRY.example.org"])
     func `a named registry gets the token`(asked: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let token = try await fixture.run("token").output.dropLast()
             let outcome = try await fixture.helper("docker", Self.options + ["get"], input: asked + "\n").outcome()
             #expect(
@@ -32,16 +32,39 @@ struct DockerHelperTests {
     ])
     func `another registry has no credentials`(asked: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let outcome = try await fixture.helper("docker", Self.options + ["get"], input: asked + "\n").outcome()
             // Docker compares the text.
             #expect(outcome.status == 1 && outcome.output == "credentials not found in native keychain\n", "\(outcome)")
         }
     }
 
+    /// Docker uses http, too, for a name that leads to this machine.
+    @Test(
+        .enabled("this system allows no mounts (unshare --mount)") {
+            try await Namespace.isPossible(Namespace.replacing("/etc/hosts", by: "/etc/hosts"))
+        },
+        arguments: [
+            ("127.0.1.1 other registry.test # comment", false), ("192.0.2.1 registry.test", true),
+            ("::1 Registry.TEST", false), ("# 127.0.0.1 registry.test", true),
+        ])
+    func `a name of this machine gets no token while no server listens there`(line: String, isFar: Bool) async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            let hosts = fixture.home + "/hosts"
+            try "127.0.0.1 localhost\n\(line)\n".write(toFile: hosts, atomically: true, encoding: .utf8)
+            let outcome = try await fixture.helper(
+                "docker", ["--host", "registry.test:1", "--profile", "work", "get"], input: "registry.test:1\n",
+                under: Namespace.replacing("/etc/hosts", by: hosts)
+            ).outcome()
+            #expect(outcome.status == (isFar ? 0 : 1) && outcome.output.contains("Secret") == isFar, "\(outcome)")
+            #expect(outcome.errors.contains("no server listens at each address of registry.test:1") != isFar)
+        }
+    }
+
     @Test func `passwords are not stored, and docker logout does not sign out`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             for operation in ["store", "erase"] {
                 let outcome = try await fixture.helper("docker", Self.options + [operation], input: "{}").outcome()
                 #expect(outcome.status == 1 && outcome.output.contains("use 'sign-in log"), "\(outcome)")
@@ -53,7 +76,7 @@ struct DockerHelperTests {
     @Test(.enabled(if: docker != nil))
     func `the Docker client reads a manifest from a registry that accepts the token`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let token = try await fixture.run("token").output.dropLast()
             let type = "application/vnd.docker.distribution.manifest.v2+json"
             let image: JSON = ["architecture": "amd64", "os": "linux"]

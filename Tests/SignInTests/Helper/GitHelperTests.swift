@@ -1,3 +1,5 @@
+import AppAuth
+import AppAuthProtocol
 import AppAuthTestProvider
 import Foundation
 import JOSE
@@ -8,7 +10,7 @@ import Testing
 struct GitHelperTests {
     private func withServer(_ body: (CommandFixture, GitServer) async throws -> Void) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let server = try await GitServer(for: fixture)
             defer { server.server.stop() }
             let helper = "!sign-in helper git --host \(server.server.host) --profile work"
@@ -122,7 +124,7 @@ struct GitHelperTests {
     @Test(.enabled(if: geteuid() == 0, "only root can start a server as another user"), arguments: [1999, 999])
     func `a server on loopback that belongs to another user gets no token`(user: Int) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let words = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups", "python3", "-u", "-m"]
             let line = (words + ["http.server", "0", "--bind", "127.0.0.1", "--directory", "/", ">&2"]).joined(
                 separator: " ")
@@ -144,19 +146,59 @@ struct GitHelperTests {
         }
     }
 
-    @Test func `a server on loopback that does not listen gets no token`() async throws {
+    /// Docker also uses http for every name and notation of this machine.
+    @Test(arguments: [
+        ("git", "127.0.0.1:1", "protocol=http\nhost=127.0.0.1:1\n\n"), ("docker", "127.0.0.1:1", "127.0.0.1:1\n"),
+        ("docker", "127.0.0.1:1", "http://127.0.0.1:1/v2/\n"), ("docker", "127.0.0.1:1", "https://127.0.0.1:1/v2/\n"),
+        ("docker", "registry.localhost:1", "registry.localhost:1\n"), ("docker", "localhost.:1", "localhost.:1\n"),
+        ("docker", "127.1:1", "127.1:1\n"), ("docker", "0.0.0.0:1", "0.0.0.0:1\n"),
+        ("docker", "[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]:1\n"),
+    ])
+    func `a server on this machine that does not listen gets no token`(
+        helper: String, host: String, input: String
+    ) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
-            let options = ["--host", "127.0.0.1:1", "--profile", "work", "get"]
-            for (helper, input) in [
-                ("git", "protocol=http\nhost=127.0.0.1:1\n\n"), ("docker", "127.0.0.1:1\n"),
-                ("docker", "http://127.0.0.1:1/v2/\n"),
-            ] {
-                let outcome = try await fixture.helper(helper, options, input: input).outcome()
-                #expect(
-                    outcome.status == 1 && outcome.errors.contains("no server listens at 127.0.0.1:1"), "\(outcome)")
-                #expect(!outcome.output.contains("Secret") && !outcome.output.contains("password"), "\(outcome)")
-            }
+            try await fixture.signIn(profile: "work")
+            let options = ["--host", host, "--profile", "work", "get"]
+            let outcome = try await fixture.helper(helper, options, input: input).outcome()
+            #expect(outcome.status == 1 && outcome.errors.contains("no server listens at "), "\(outcome)")
+            #expect(outcome.errors.contains(host), "\(outcome)")
+            #expect(!outcome.output.contains("Secret") && !outcome.output.contains("password"), "\(outcome)")
+        }
+    }
+
+    /// Any user could listen at the other address, which git may try first.
+    @Test(arguments: [LoopbackRedirectListener.Host.ipv4, .ipv6, .both])
+    func `a server at only one address of localhost gets no token`(address: LoopbackRedirectListener.Host) async throws
+    {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            let listener = try LoopbackRedirectListener(host: address)
+            defer { listener.close() }
+            let host = "localhost:\(try #require(SecureURL(listener.redirectURI).port))"
+            let outcome = try await fixture.helper(
+                "git", ["--host", host, "--profile", "work", "get"], input: "protocol=http\nhost=\(host)\n\n"
+            ).outcome()
+            guard address != .both else { return #expect(outcome.output.contains("password="), "\(outcome)") }
+            #expect(outcome.status == 1 && outcome.output.isEmpty, "\(outcome)")
+            #expect(outcome.errors.contains("no server listens at each address of \(host)"), "\(outcome)")
+        }
+    }
+
+    @Test(arguments: ["git", "docker"])
+    func `a server that ends while the token is refreshed gets none`(helper: String) async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            try CommandFixture.editSession(at: "\(fixture.sessions)/work.json") { try $0.expire() }
+            let listener = try LoopbackRedirectListener()
+            fixture.provider.fault(.editDocument { _ in listener.close() }, at: .token)
+            let host = "127.0.0.1:\(try #require(SecureURL(listener.redirectURI).port))"
+            let input = helper == "git" ? "protocol=http\nhost=\(host)\n\n" : "\(host)\n"
+            let outcome = try await fixture.helper(helper, ["--host", host, "--profile", "work", "get"], input: input)
+                .outcome()
+            #expect(fixture.provider.count(.token) == 2)
+            #expect(outcome.status == 1 && outcome.errors.contains("no server listens at \(host)"), "\(outcome)")
+            #expect(!outcome.output.contains("Secret") && !outcome.output.contains("password"), "\(outcome)")
         }
     }
 
@@ -164,7 +206,7 @@ struct GitHelperTests {
     @Test(.enabled(if: geteuid() == 0, "only root can start a server as another user"), arguments: [1999, 999])
     func `a server gets no token while another user has a connection at its address`(user: Int) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let script = """
                 import socket, sys
                 listener = socket.create_server(("127.0.0.1", 0))
@@ -207,7 +249,7 @@ struct GitHelperTests {
     ])
     func `a request with a URL is not answered`(request: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             for operation in ["get", "erase"] {
                 let process = try fixture.helper(
                     "git", ["--host", "git.example.org", "--profile", "work", operation],
@@ -248,7 +290,7 @@ struct GitHelperTests {
         async throws
     {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let named = ["--issuer", fixture.issuer, "--client-id", "demo"]
             let request = "protocol=https\nhost=git.example.org\n\n"
             for profiles in ["--profile work", "--profile home, or --profile work"] {
@@ -262,7 +304,7 @@ struct GitHelperTests {
                     let message = "not signed in without a profile. To use the session of a profile, name it: "
                     #expect(outcome.errors.contains(message + profiles), "\(outcome)")
                 }
-                _ = try await fixture.login("--profile", "home").result()
+                try await fixture.signIn(profile: "home")
             }
             // A session of another client is no choice.
             let other = try await fixture.run("token", "--issuer", fixture.issuer, "--client-id", "other")
@@ -272,7 +314,7 @@ struct GitHelperTests {
 
     @Test func `the user name of the URL is kept, and a bound token is no password`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let options = ["--host", "git.example.org", "--profile", "work", "get"]
             let request = "protocol=https\nhost=git.example.org\n"
             let named = try await fixture.helper(
@@ -305,7 +347,7 @@ struct GitHelperTests {
     @Test(arguments: answered.map { ($0, true) } + refused.map { ($0, false) })
     func `a request that git would not send gets no token`(request: String, isGiven: Bool) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let options = ["--host", "git.example.org", "--profile", "work"]
             let outcome = try await fixture.helper("git", options + ["get"], input: request).outcome()
             #expect(outcome.outputLines.contains { $0.hasPrefix("password=") } == isGiven, "\(outcome)")
@@ -315,11 +357,11 @@ struct GitHelperTests {
 
     @Test func `with two helpers for one server, each user name gets its own token`() async throws {
         var configuration = LocalProvider.Configuration.demo
-        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        configuration.users.append(.bob)
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login("--profile", "alice").result()
+            try await fixture.signIn(profile: "alice")
             _ = try await fixture.login(
-                "--profile", "bob", with: ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
+                "--profile", "bob", with: CommandFixture.bob
             ).result()
             let name = "credential.https://git.example.org.helper"
             let helpers = ["alice", "bob"].map { user in
@@ -375,8 +417,8 @@ struct GitHelperTests {
             }
             let none = try await run([])
             #expect(none.status == 2 && none.errors.contains("--profile NAME, or --issuer URL"), "\(none)")
-            _ = try await fixture.login().result()
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn()
+            try await fixture.signIn(profile: "work")
             _ = try await fixture.run("use", "work")
             let (issuer, client) = (["--issuer", fixture.issuer], ["--client-id", "demo"])
             for options in [[], issuer, client, ["--store", "keyring"]] {

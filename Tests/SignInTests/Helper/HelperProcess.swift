@@ -4,9 +4,11 @@ import Testing
 
 extension CommandFixture {
     /// Starts a credential helper, and writes its input.
-    func helper(_ name: String, _ arguments: [String], input: String) throws -> ChildProcess {
+    func helper(
+        _ name: String, _ arguments: [String], input: String, under prefix: [String] = []
+    ) throws -> ChildProcess {
         try ChildProcess(
-            [BuiltProducts.path("sign-in"), "helper", name] + arguments, environment: environment, text: input)
+            prefix + [BuiltProducts.path("sign-in"), "helper", name] + arguments, environment: environment, text: input)
     }
 }
 

@@ -22,7 +22,7 @@ struct KubectlHelperTests {
         environment: [String: String?], version: String
     ) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let token = try await fixture.run("token", "--id-token", "--json").result()
             let credential = try await fixture.run("helper", "kubectl", "--profile", "work", with: environment).result()
             let expected: JSON = [
@@ -36,7 +36,7 @@ struct KubectlHelperTests {
     @Test(arguments: ["client.authentication.k8s.io/v1alpha1", ""])
     func `another version is refused, and named`(version: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let outcome = try await fixture.run("helper", "kubectl", "--profile", "work", with: Self.info(version))
             #expect(outcome.status == 1 && outcome.output.isEmpty && outcome.errorLines.count == 1, "\(outcome)")
             #expect(outcome.errors.contains("found \(version)\n"), "\(outcome)")
@@ -86,7 +86,7 @@ struct KubectlHelperTests {
     ) async throws {
         try await withDesk { fixture in
             if let fault { fixture.provider.fault(fault, at: .token) }
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let api = try await KubernetesAPI(issuer: fixture.issuer, clientID: clientID)
             try await withHTTPSServer {
                 await api.respond(to: $0)

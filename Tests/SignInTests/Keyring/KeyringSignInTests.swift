@@ -85,7 +85,7 @@ struct KeyringSignInTests {
     @Test func `without a session in the keyring libsecret is not loaded`() async throws {
         try await withDesk { fixture in
             let trace = ["LD_DEBUG": "files"]
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             for command in [["token"], ["token", "--force-refresh"], ["status"]] {
                 let outcome = try await fixture.start(command, trace).outcome()
                 #expect(outcome.status == 0 && !outcome.errors.contains("libsecret"), "\(outcome.status)")

@@ -47,44 +47,30 @@ struct StoreChoiceTests {
         }
     }
 
-    @Test func `a session in the file stays there until it is moved`() async throws {
+    @Test func `the user is asked to unlock the keyring, unless the file has a session`() async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/session"
-            _ = try await fixture.login("--store", "file:\(file)").result()
-            try await fixture.withKeyring(.unlocked) { bus in
-                let before = try await fixture.keyringProgram("choose", file, with: bus)
-                #expect(before["keyring"] == false && before.isNull("problem"), "\(before)")
-                #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
-                #expect(try await fixture.keyringProgram("choose", file, with: bus)["keyring"] == true)
-                #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")
-                #expect(!FileManager.default.fileExists(atPath: file))
-                #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == false)
+            try await fixture.withKeyring(.unlocked) { _ = try await fixture.keyringProgram("save", with: $0) }
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                let silent = try await fixture.keyringProgram("choose", file, "--unattended", with: bus)
+                #expect(silent["keyring"] == false && silent["problem"]?.string == "locked", "\(silent)")
+                // There is no display to ask on.
+                let asked = try await fixture.keyringProgram("choose", file, with: bus)
+                #expect(asked["keyring"] == false && asked["problem"]?.string == "dismissed", "\(asked)")
+                _ = try await fixture.login("--store", "file:\(file)").result()
+                let choice = try await fixture.keyringProgram("choose", file, with: bus)
+                #expect(choice["keyring"] == false && choice.isNull("problem"), "\(choice)")
             }
         }
     }
 
-    @Test(arguments: 0...3)
-    func `a process that is killed at any step of a move leaves one session, and the next move completes`(
-        changes: Int
-    ) async throws {
+    @Test func `a session in the file stays there`() async throws {
         try await withDesk { fixture in
             let file = fixture.home + "/session"
             _ = try await fixture.login("--store", "file:\(file)").result()
             try await fixture.withKeyring(.unlocked) { bus in
-                let move = ["move", file, "--die-after", String(changes)]
-                let killed = try await fixture.start([BuiltProducts.path("keyring-program")], move, bus).outcome()
-                #expect(killed.status == 128 + SIGKILL, "\(killed)")
-                // Until it is on its way, the session is in the file, and can be refreshed there.
-                let token = ["token", "--json", "--force-refresh", "--store", "file:\(file)"]
-                let refreshed = try await fixture.start(token, bus).outcome()
-                if changes < 2 {
-                    _ = try refreshed.result()
-                } else {
-                    #expect(try refreshed.failure(1, "store").contains("is not finished"))
-                }
-                #expect(try await fixture.keyringProgram("move", file, with: bus)["moved"] == true)
-                #expect(try await fixture.keyringProgram("load", with: bus)["session"]?.string == "demo")
-                #expect(!FileManager.default.fileExists(atPath: file))
+                let choice = try await fixture.keyringProgram("choose", file, with: bus)
+                #expect(choice["keyring"] == false && choice.isNull("problem"), "\(choice)")
             }
         }
     }

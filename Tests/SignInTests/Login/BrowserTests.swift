@@ -1,3 +1,4 @@
+import Foundation
 import JOSE
 import AppAuthTestProvider
 import Testing
@@ -32,6 +33,40 @@ struct BrowserTests {
             let arguments = try #require(fixture.browser.visits.first)
             #expect(arguments.count == 3 && arguments[1] == "--new-window", "\(arguments)")
             #expect(arguments[2].wholeMatch(of: Self.oneTimeURL) != nil, "\(arguments)")
+        }
+    }
+
+    /// KDE's KIO asks for the type of a page, and only then starts the browser.
+    @Test func `an opener may ask for the URL before the browser does`() async throws {
+        try await withDesk { fixture in
+            let path = fixture.home + "/kio.sh"
+            try "curl -sI \"$1\"; curl -s \"$1\"; exec scripted-browser \"$1\"\n".write(
+                toFile: path, atomically: true, encoding: .utf8)
+            let browser = ["BROWSER": "sh \(path) %s"]
+            _ = try await fixture.login(with: browser).result()
+            #expect(try await fixture.run("logout", "--json", with: browser).result()["session_ended"] == true)
+        }
+    }
+
+    @Test func `an opener that fails late is reported, and the next one is started`() async throws {
+        try await withDesk { fixture in
+            let path = fixture.home + "/late.sh"
+            // Later than a program that fails at once.
+            try "sleep 1; exit 4\n".write(toFile: path, atomically: true, encoding: .utf8)
+            let late = "sh \(path)"
+            let process = try fixture.start(
+                fixture.loginArguments([]), ["BROWSER": "\(late):scripted-browser"])
+            _ = try await process.line {
+                $0 == "An opener failed after its start, so the next one is tried: sh (exit status 4)."
+            }
+            _ = try await process.outcome().result()
+
+            let alone = try fixture.start(fixture.loginArguments(["--timeout", "60"]), ["BROWSER": late])
+            let redirects = try await Redirects(alone)
+            let line = try await alone.line { $0.hasPrefix("No browser could be started") }
+            #expect(line.contains("tried sh (exit status 4)"), "\(line)")
+            try await redirects.signIn()
+            _ = try await alone.outcome().result()
         }
     }
 

@@ -33,13 +33,13 @@ struct ClockTests {
     func `a slightly wrong clock is accepted`(seconds: Int) async throws {
         try await withDesk { fixture in
             fixture.provider.fault(Self.moved(by: seconds), at: .token)
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
         }
     }
 
     @Test func `a refresh with a wrong clock returns the token, and keeps the claims`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.record()
             fixture.provider.fault(Self.moved(by: 3600, ["iat", "exp"]), at: .token)
             _ = try await fixture.run("token", "--force-refresh", "--json").result()

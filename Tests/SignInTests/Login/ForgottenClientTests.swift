@@ -107,7 +107,7 @@ struct ForgottenClientTests {
             let former = try await clientIDs(fixture)
             fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
             let message = try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_client")
-            let command = try #require(message.components(separatedBy: "sign in again with: ").last)
+            let command = try #require(message.components(separatedBy: "sign in with: ").last)
             fixture.provider.fault(.status(.unauthorized), at: .authorization)
             let outcome = try await fixture.start(["sh", "-c", command], []).outcome()
             #expect(outcome.status == 0 && outcome.errors.contains(Self.notice), "\(outcome)")

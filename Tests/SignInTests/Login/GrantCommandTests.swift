@@ -219,7 +219,7 @@ struct GrantCommandTests {
 
     @Test func `a password does not replace the session of a profile's user by another user's`() async throws {
         var configuration = LocalProvider.Configuration.demo
-        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        configuration.users.append(.bob)
         try await withDesk(configuration) { fixture in
             func signIn(_ user: String, _ password: String, _ options: String...) async throws -> Outcome {
                 try await fixture.start(passwordArguments(fixture, user: user, password: password) + options).outcome()

@@ -57,13 +57,4 @@ struct HintTests {
                 try await fixture.run("userinfo", "--json").failure(1, "invalid_response").contains("sign in again"))
         }
     }
-
-    /// RFC 9126 §2.2 has 201 and nothing else.
-    @Test func `status 200 instead of 201 is reported`() async throws {
-        try await withDesk { fixture in
-            fixture.provider.fault(.editReply { $0.status = .ok }, at: .pushedAuthorization)
-            let message = try await fixture.login("--par").failure(1, "invalid_response")
-            #expect(message.contains("expected status 201") && message.contains("found 200"))
-        }
-    }
 }

@@ -19,6 +19,23 @@ struct LoginRefusalTests {
     }
 
     @Test(arguments: [
+        ["login"], ["login", "--client-id", "a"], ["login", "--resource", "https://a.example/"],
+        ["device", "--client-id", "a"], ["device", "--resource", "https://a.example/"],
+    ])
+    func `an issuer without a whole scheme is a failure, and the message has the right one`(
+        command: [String]
+    ) async throws {
+        try await withDesk { fixture in
+            for issuer in ["op.example", "https:/op.example"] {
+                let message = try await fixture.start(command + ["--json", "--issuer", issuer]).outcome()
+                    .failure(1, "invalid_configuration")
+                #expect(message.hasPrefix("expected an absolute https URL, found '\(issuer)'"), "\(message)")
+                #expect(message.hasSuffix("Use 'https://op.example'"), "\(message)")
+            }
+        }
+    }
+
+    @Test(arguments: [
         "http://op.example", "http://192.0.2.1:8080", "ftp://op.example", "op.example", "https://op.example?x=1",
         "https://user@op.example", "https://op.example#x", "https://op.exa mple",
     ])
@@ -26,6 +43,21 @@ struct LoginRefusalTests {
         try await withDesk { fixture in
             let message = try await refusal(fixture, issuer: issuer, "invalid_configuration")
             #expect(message.contains("op.exa") || message.contains("192.0.2.1"), "\(message)")
+        }
+    }
+
+    @Test func `the issuer is no client id`() async throws {
+        try await withDesk { fixture in
+            for id in [fixture.issuer, fixture.issuer + "/"] {
+                for command in ["login", "device"] {
+                    let arguments = [
+                        command, "--json", "--issuer", fixture.issuer, "--client-id", id, "--timeout", "5",
+                    ]
+                    let message = try await fixture.start(arguments).outcome().failure(1, "invalid_configuration")
+                    #expect(message.hasPrefix("the client ID is the URL of the issuer. Expected the ID"), "\(message)")
+                }
+            }
+            #expect(fixture.browser.visits.isEmpty && fixture.provider.log.isEmpty)
         }
     }
 
@@ -49,7 +81,8 @@ struct LoginRefusalTests {
     @Test func `an address without metadata is refused`() async throws {
         try await withDesk { fixture in
             let message = try await refusal(fixture, issuer: fixture.issuer + "/tenant", "invalid_response")
-            #expect(message.contains("/tenant/.well-known/openid-configuration (404). Check the issuer"), "\(message)")
+            #expect(message.contains("/tenant/.well-known/openid-configuration (404), "), "\(message)")
+            #expect(message.contains("(404). Check the issuer"), "\(message)")
         }
     }
 
@@ -93,9 +126,11 @@ struct LoginRefusalTests {
 
     @Test func `a redirect is never followed`() async throws {
         try await withDesk { fixture in
-            fixture.provider.fault(.redirect(to: fixture.issuer + "/elsewhere"), at: .openIDConfiguration)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                fixture.provider.fault(.redirect(to: fixture.issuer + "/elsewhere"), at: location)
+            }
             let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_response")
-            #expect(message.contains("found 307"), "\(message)")
+            #expect(message.contains("(307, redirects are never followed)"), "\(message)")
             #expect(fixture.provider.count(.none) == 0)
         }
     }

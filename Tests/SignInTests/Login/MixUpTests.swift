@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthTestProvider
 import Foundation
 import HTTPTypes
@@ -72,6 +73,48 @@ struct MixUpTests {
         }
     }
 
+    /// The terminal holds a part of it. The rest arrives when there is room.
+    @Test func `the rest of a long paste from before the question is no answer either`() async throws {
+        try await run { fixture, url, honest in
+            fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
+            let terminal = try Pseudoterminal()
+            Thread.detachNewThread {
+                for _ in 0..<150 {
+                    terminal.type(String(repeating: "yes\n", count: 100))
+                    // A screen that nobody reads would stop whoever writes to it.
+                    _ = terminal.shown()
+                }
+            }
+            let process = try fixture.start(
+                ["login", "--json", "--timeout", "60", "--no-browser", "--resource", url], input: terminal.input)
+            _ = try await process.line { $0.hasPrefix("  other servers: ") }
+            try await terminal.wait(for: .bytes)
+            terminal.type("\n")
+            try await process.outcome().failure(1, "confirmation_required")
+            #expect(honest.log.isEmpty)
+        }
+    }
+
+    @Test func `a terminal that is never quiet gets no question, and gives no agreement`() async throws {
+        try await run { fixture, url, honest in
+            fixture.provider.fault(Way.plain.fault(honest), at: .openIDConfiguration)
+            let (terminal, isOver) = (try Pseudoterminal(), LockedValue(false))
+            Thread.detachNewThread {
+                while !isOver.withLock({ $0 }) {
+                    terminal.type("yes\n")
+                    _ = terminal.shown()
+                    usleep(50_000)
+                }
+            }
+            defer { isOver.withLock { $0 = true } }
+            let outcome = try await fixture.start(
+                ["login", "--json", "--timeout", "60", "--no-browser", "--resource", url], input: terminal.input
+            ).outcome()
+            try outcome.failure(1, "confirmation_required")
+            #expect(honest.log.isEmpty && !outcome.errors.contains("Type y"))
+        }
+    }
+
     @Test(arguments: [true, false])
     func `on a terminal, the user agrees to the three hosts, or the sign-in ends`(agrees: Bool) async throws {
         try await run { fixture, url, honest in
@@ -84,6 +127,9 @@ struct MixUpTests {
             let question = try await process.line { $0.hasPrefix("  other servers: ") }
             #expect(question.contains(Self.host(honest.issuer)))
             try await terminal.wait(for: .bytes)
+            // Standard error is no terminal here: nobody agrees to what they have not seen.
+            let shown = terminal.shown()
+            #expect(shown.contains(question) && shown.contains("Type y and Enter to go on"), "\(shown)")
             terminal.type(agrees ? "yes\n" : "\n")
             if agrees {
                 #expect(try await Redirects(process).url.hasPrefix(honest.url(.authorization)))
@@ -408,6 +454,29 @@ struct MixUpTests {
             let requested = try #require(fixture.provider.log(.authorization).last?.query)
             #expect(requested.values("resource") == [url])
             #expect(FileManager.default.fileExists(atPath: fixture.home + "/a session"))
+        }
+    }
+
+    @Test(arguments: [[], ["--client-id", "demo"]])
+    func `without scopes, the line that is the agreement has no empty word`(client: [String])
+        async throws
+    {
+        try await run {
+            $0.resourceDescription = ResourceDescription(scopes: [])
+        } _: { fixture, url, honest in
+            fixture.provider.fault(
+                .editDocument { document in
+                    document["jwks_uri"] = nil
+                    document["scopes_supported"] = ["api"]
+                    if client.isEmpty { document["authorization_endpoint"] = .string(honest.url(.authorization)) }
+                }, at: .openIDConfiguration, times: nil)
+            let message = try await fixture.start(["login", "--json", "--resource", url] + client).outcome()
+                .failure(1, "confirmation_required")
+            #expect(!message.contains("''") && message.contains(" --scope= ") == !client.isEmpty, "\(message)")
+            guard !client.isEmpty else { return }
+            // RFC 6749 §3.3: the provider may require a scope, as this one does.
+            try await fixture.start(["sh", "-c", try line(in: message)], []).outcome().failure(1, "invalid_scope")
+            #expect(try #require(fixture.provider.log(.authorization).last).query["scope"] == nil)
         }
     }
 

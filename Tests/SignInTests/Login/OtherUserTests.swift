@@ -29,10 +29,14 @@ struct OtherUserTests {
     @Test func `other users get nothing, and the user signs in and out`() async throws {
         try await withDesk { fixture in
             let browser = try browser(fixture)
-            let login = try await fixture.login(with: ["BROWSER": browser])
+            let login = try await fixture.login("--verbose", with: ["BROWSER": browser])
             _ = try login.result()
             #expect(try stolen(fixture) == "")
-            #expect(!login.errors.contains("can connect to the redirect listener"))
+            let refused = login.errorLines.filter {
+                $0.contains("a program of another user of this computer connected")
+            }
+            #expect(refused.count == 1 && refused[0].hasPrefix("sign-in: info: redirect: "), "\(login)")
+            #expect(!login.errors.contains(Self.warning))
             let logout = try await fixture.run("logout", "--json", with: ["BROWSER": browser])
             #expect(try logout.result()["session_ended"] == true)
             #expect(try stolen(fixture) == "")
@@ -40,11 +44,82 @@ struct OtherUserTests {
         }
     }
 
-    @Test func `if the user of the browser is unknown, sign-in says so, and others can use up the URL`() async throws {
+    @Test func `if the browser runs as another user, the note after a while says so`() async throws {
+        try await withDesk { fixture in
+            let browser = try browser(fixture)
+            let only = "sh \(fixture.home)/other.sh %s"
+            let script = try String(contentsOfFile: fixture.home + "/browser.sh", encoding: .utf8)
+            try script.replacing("exec scripted-browser \"$1\"", with: "").write(
+                toFile: fixture.home + "/other.sh", atomically: true, encoding: .utf8)
+            let process = try fixture.start(
+                fixture.loginArguments(["--timeout", "30"]), ["BROWSER": browser.isEmpty ? "" : only])
+            let line = try await process.line { $0.hasPrefix("A program of another user") }
+            #expect(line.hasSuffix("If that is your browser, start this program as its user."), "\(line)")
+            process.send(SIGINT)
+            _ = try await process.outcome()
+        }
+    }
+
+    private static let warning = "can connect to the redirect listener"
+
+    /// Returns the words that run `sign-in` where the programs of these users run, and no others.
+    private func command(besides users: Int...) throws -> [String] {
+        let others = users.map { user in
+            """
+            setpriv --reuid=\(user) --regid=\(user) --clear-groups sleep 600 &
+            until [ "$(stat -c %u /proc/$!)" = \(user) ]; do :; done
+
+            """
+        }
+        return Namespace.ownProcesses + [
+            "sh", "-c", others.joined() + #""$0" "$@""#, try BuiltProducts.path("sign-in"),
+        ]
+    }
+
+    private static let (zoe, daemon) = (1000, 999)
+
+    @Test(.enabled("namespaces can be created") { try await Namespace.isPossible(Namespace.ownProcesses) })
+    func `the warning about other users is for machines on which some run programs, and browsers that start`()
+        async throws
+    {
+        try await withDesk { fixture in
+            let unknown: [String: String?] = ["XAUTHORITY": nil]
+            let alone = try command(besides: Self.daemon)
+            let login = try await fixture.start(alone, fixture.loginArguments([]), unknown).outcome()
+            _ = try login.result()
+            #expect(!login.errors.contains(Self.warning), "\(login)")
+            let shared = try command(besides: Self.daemon, Self.zoe)
+            let warned = try await fixture.start(shared, fixture.loginArguments([]), unknown).outcome()
+            #expect(warned.errors.contains(Self.warning), "\(warned)")
+            let missing: [String: String?] = ["XAUTHORITY": nil, "BROWSER": fixture.home + "/none"]
+            for (options, changes) in [(["--no-browser"], unknown), ([], missing)] {
+                let waiting = try fixture.start(shared, fixture.loginArguments(options), changes)
+                try await Redirects(waiting).signIn()
+                let outcome = try await waiting.outcome()
+                _ = try outcome.result()
+                #expect(!outcome.errors.contains(Self.warning), "\(outcome)")
+            }
+        }
+    }
+
+    @Test(.enabled("namespaces can be created") { try await Namespace.isPossible(Namespace.ownProcesses) })
+    func `a command warns about other users once`() async throws {
+        try await withDesk { fixture in
+            for profile in ["home", "work"] { _ = try await fixture.login("--profile", profile).result() }
+            let shared = try command(besides: Self.zoe)
+            let out = try await fixture.start(shared, ["logout", "--all", "--json"], ["XAUTHORITY": nil]).outcome()
+            _ = try out.result()
+            #expect(out.errors.components(separatedBy: Self.warning).count == 2, "\(out)")
+        }
+    }
+
+    @Test(.enabled("namespaces can be created") { try await Namespace.isPossible(Namespace.ownProcesses) })
+    func `if the user of the browser is unknown, sign-in says so, and others can use up the URL`() async throws {
         try await withDesk { fixture in
             let changes = ["BROWSER": try browser(fixture), "XAUTHORITY": nil]
-            let process = try fixture.start(fixture.loginArguments(["--timeout", "60"]), changes)
-            let line = try await process.line { $0.contains("can connect to the redirect listener") }
+            let shared = try command(besides: Self.zoe)
+            let process = try fixture.start(shared, fixture.loginArguments(["--timeout", "60"]), changes)
+            let line = try await process.line { $0.contains(Self.warning) }
             #expect(line.contains("the user of the browser is unknown. If only you"))
             #expect(try await fixture.browser.page().contains("This link was already used"))
             #expect(try stolen(fixture).contains(fixture.provider.url(.authorization)))
@@ -52,9 +127,10 @@ struct OtherUserTests {
             try await Redirects(process).signIn()
             _ = try await process.outcome().result()
 
-            let logout = try await fixture.start(["logout", "--timeout", "2"], ["BROWSER": "true", "XAUTHORITY": nil])
-                .outcome()
-            #expect(logout.errors.contains("can connect to the redirect listener"))
+            let logout = try await fixture.start(
+                shared, ["logout", "--timeout", "2"], ["BROWSER": "true", "XAUTHORITY": nil]
+            ).outcome()
+            #expect(logout.errors.contains(Self.warning))
         }
     }
 }

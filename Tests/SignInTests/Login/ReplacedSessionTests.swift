@@ -10,13 +10,12 @@ struct ReplacedSessionTests {
     private static let withBob = LocalProvider.Configuration.device {
         $0.users = [.alice, LocalProvider.User(name: "bob", password: "builder")]
     }
-    private static let bob = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
 
     @Test func `the result is printed before the tokens of the replaced session are revoked`() async throws {
         try await withDesk(Self.withBob) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let hold = fixture.provider.hold(.revocation)
-            let process = try fixture.start(fixture.loginArguments([]), Self.bob)
+            let process = try fixture.start(fixture.loginArguments([]), CommandFixture.bob)
             _ = try await process.outputLine { $0.contains("id_token_claims") }
             try await hold.arrived()
             hold.release()
@@ -29,10 +28,10 @@ struct ReplacedSessionTests {
 
     @Test func `a provider that does not respond to the revocation does not hold up the end for long`() async throws {
         try await withDesk(Self.withBob) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let hold = fixture.provider.hold(.revocation)
             defer { hold.release() }
-            let outcome = try await fixture.login("--timeout", "20", with: Self.bob)
+            let outcome = try await fixture.login("--timeout", "20", with: CommandFixture.bob)
             _ = try outcome.result()
             _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
@@ -40,7 +39,7 @@ struct ReplacedSessionTests {
 
     @Test func `sign-in device ends when the tokens of the replaced session are revoked`() async throws {
         try await withDesk(Self.withBob) { fixture in
-            _ = try await fixture.login(with: Self.bob).result()
+            try await fixture.signIn(as: .bob)
             fixture.provider.fault(.delay(.milliseconds(500)), at: .revocation, times: nil)
             let process = try fixture.device()
             try await DeviceCode(process).decide("allow")
@@ -51,10 +50,10 @@ struct ReplacedSessionTests {
 
     @Test func `a step-up ends when the tokens of a session that came meanwhile are revoked`() async throws {
         try await withDesk(Self.withBob) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let session = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             let other = fixture.home + "/other"
-            _ = try await fixture.login("--store", "file:\(other)", with: Self.bob).result()
+            _ = try await fixture.login("--store", "file:\(other)", with: CommandFixture.bob).result()
             let challenge = #"Bearer error="insufficient_scope", scope="email""#
             fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: challenge]), at: .api)
             fixture.provider.fault(.delay(.milliseconds(500)), at: .revocation, times: nil)

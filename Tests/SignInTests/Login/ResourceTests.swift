@@ -165,7 +165,9 @@ struct ResourceTests {
         try await run { fixture, url in
             fixture.provider.fault(.editDocument { $0["resource"] = "https://other.example" }, at: .resourceMetadata)
             try await fixture.run("login", "--json", "--resource", url).failure(1, "resource_mismatch")
-            fixture.provider.fault(.status(.notFound), at: .resourceMetadata)
+            for location in [Endpoint.resourceMetadata, .openIDConfiguration, .oauthMetadata] {
+                fixture.provider.fault(.status(.notFound), at: location)
+            }
             let missing = try await fixture.run("login", "--json", "--resource", url)
             #expect(try missing.failure(1, "invalid_response").contains("no metadata of the resource"))
             #expect(fixture.browser.visits.isEmpty && fixture.provider.count(.clientRegistration) == 0)
@@ -212,7 +214,8 @@ struct ResourceTests {
             #expect(response["status"] == 200 && response["body"]?["scope"] == "profile offline_access api")
             let host = fixture.issuer.replacing("http://", with: "")
             #expect(
-                outcome.errorLines.contains("\(host) requires another sign-in: the scopes 'api'. Signing in again."))
+                outcome.errorLines.contains(
+                    "\(host)/api/echo requires another sign-in: the scopes 'api'. Signing in again."))
             let requested = try #require(fixture.provider.log(.authorization).last?.query)
             #expect(requested.values("resource") == [url] && requested["scope"] == "profile offline_access api")
             #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 1)
@@ -222,9 +225,8 @@ struct ResourceTests {
     }
 
     @Test func `a step-up keeps the session if the browser signs in another user`() async throws {
-        let bob = LocalProvider.User(name: "bob", password: "builder", subject: "bob")
         try await run {
-            $0.users.append(bob)
+            $0.users.append(.bob)
         } _: { fixture, url in
             let login = fixture.loginArguments(["--resource", url, "--scope", "openid profile offline_access"])
             _ = try await fixture.start(login).outcome().result()
@@ -232,7 +234,7 @@ struct ResourceTests {
                 .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="api""#]), at: .api)
             let outcome = try await fixture.run(
                 "request", "GET", url, "--step-up", "--json",
-                with: ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"])
+                with: CommandFixture.bob)
             #expect(try outcome.failure(1, "session_replaced").contains("another user"))
             let stored = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
             #expect(stored?["sub"] == "248289761001" && stored?["state"] == "signed_in")
@@ -355,12 +357,10 @@ struct ResourceTests {
     }
 
     @Test func `a resource is asked even while a profile for something else is in use`() async throws {
-        let bob = LocalProvider.User(name: "bob", password: "builder", subject: "bob")
         try await run {
-            $0.users.append(bob)
+            $0.users.append(.bob)
         } _: { fixture, url in
-            let form = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
-            _ = try await fixture.login("--profile", "bob", with: form).result()
+            _ = try await fixture.login("--profile", "bob", with: CommandFixture.bob).result()
             _ = try await fixture.run("use", "bob")
             for variables in [[:], ["SIGN_IN_PROFILE": "bob"]] {
                 let session = try await fixture.run("login", "--json", "--resource", url, with: variables).result()

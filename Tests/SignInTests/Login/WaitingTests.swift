@@ -12,12 +12,27 @@ struct WaitingTests {
             let arguments = ["--no-browser", "--timeout", "10", "--scope", "openid email"] + more
             let process = try fixture.start(fixture.loginArguments(arguments))
             _ = try await process.line { $0.hasPrefix("Still waiting for the browser. If it shows an error") }
-            _ = try await process.line { $0 == "  client id: demo" }
+            _ = try await process.line { $0 == "  client ID: demo" }
             let uri = try await process.line { $0.hasPrefix("  redirect URI: http://127.0.0.1:") }
             #expect(uri.hasSuffix("/callback"))
             _ = try await process.line { $0 == "  scope: openid email" }
             process.send(SIGINT)
             #expect(try await process.outcome().status == 130)
+        }
+    }
+
+    @Test func `after a while a sign-in says that a client id is a URL that the provider may not know`() async throws {
+        try await withDesk { fixture in
+            let client = "https://app.example/client.json"
+            let arguments = fixture.loginArguments(["--no-browser", "--timeout", "10"], client: client)
+            let process = try fixture.start(arguments)
+            let line = try await process.line { $0.hasPrefix("  client ID: ") }
+            #expect(
+                line
+                    == "  client ID: '\(client)' (a URL: the provider's metadata does not mention client ID metadata documents)"
+            )
+            process.send(SIGINT)
+            _ = try await process.outcome()
         }
     }
 

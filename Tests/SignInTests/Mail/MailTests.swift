@@ -13,7 +13,7 @@ struct MailTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients.append(MailServer.client)
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login("--profile", "mail").result()
+            try await fixture.signIn(profile: "mail")
             let server = try await MailServer.start(for: fixture)
             let result: Result<Void, any Error>
             do { result = .success(try await body(fixture, server)) } catch { result = .failure(error) }

@@ -6,15 +6,14 @@ import Testing
 /// Sessions with a name of the user's choice, and the options that it stands for.
 @Suite(.timeLimit(.minutes(5)))
 struct ProfileTests {
-    private static let bob = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
 
     /// Runs the test after alice has signed in with the profile `work`, and bob with the profile `home`.
     private func withTwoProfiles(_ body: (CommandFixture) async throws -> Void) async throws {
         var configuration = LocalProvider.Configuration.demo
-        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        configuration.users.append(.bob)
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login("--profile", "work").result()
-            _ = try await fixture.login("--profile", "home", "--scope", "openid", with: Self.bob).result()
+            try await fixture.signIn(profile: "work")
+            try await fixture.signIn(scope: "openid", profile: "home", as: .bob)
             try await body(fixture)
         }
     }
@@ -41,7 +40,7 @@ struct ProfileTests {
 
     @Test func `the profile in use applies if the command line names no session`() async throws {
         try await withTwoProfiles { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             #expect(try await fixture.run("use", "home").output == "In use: home\n")
             #expect(try await subject(fixture, []) == "bob")
             let session = ["--issuer", fixture.issuer, "--client-id", "demo"]
@@ -78,15 +77,17 @@ struct ProfileTests {
             _ = try await fixture.run("logout", "--json", "--revoke-only", "--profile", "home").result()
             let missing = try await fixture.run("token", "--json", "--profile", "home").failure(1, "sign_in_required")
             #expect(missing.hasSuffix("Sign in with: sign-in login --profile home"), "\(missing)")
-            let again = try await fixture.run("login", "--json", "--profile", "home", with: Self.bob).result()
+            let again = try await fixture.run("login", "--json", "--profile", "home", with: CommandFixture.bob).result()
             #expect(again["id_token_claims"]?["sub"]?.string == "bob")
             #expect(again["scope"]?.string == "openid")
             // Options beside the profile apply once.
             let wider = try await fixture.run(
-                "login", "--json", "--profile", "home", "--scope", "openid email", with: Self.bob)
+                "login", "--json", "--profile", "home", "--scope", "openid email", with: CommandFixture.bob)
             #expect(try wider.result()["scope"]?.string == "openid email")
             _ = try await fixture.run("use", "home")
-            #expect(try await fixture.run("login", "--json", with: Self.bob).result()["scope"]?.string == "openid")
+            #expect(
+                try await fixture.run("login", "--json", with: CommandFixture.bob).result()["scope"]?.string == "openid"
+            )
             #expect(fixture.stored.contains("work.json"))
         }
     }
@@ -217,9 +218,9 @@ struct ProfileTests {
 
     @Test func `a code for another device does not replace the session of a profile's user either`() async throws {
         var configuration = LocalProvider.Configuration.device
-        configuration.users.append(LocalProvider.User(name: "bob", password: "builder", subject: "bob"))
+        configuration.users.append(.bob)
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login("--profile", "home", with: Self.bob).result()
+            try await fixture.signIn(profile: "home", as: .bob)
             let process = try fixture.start(["device", "--json", "--profile", "home"])
             try await DeviceCode(process).decide("allow")
             try await process.outcome().failure(1, "session_replaced")
@@ -229,31 +230,13 @@ struct ProfileTests {
 
     @Test func `another sign-in with a profile suggests its user, unless the line does`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             for hint in [[], ["--login-hint", "eve"], ["--param", "login_hint=mallory"]] {
                 _ = try await fixture.start(["login", "--json", "--profile", "work"] + hint).outcome().result()
             }
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let hints = fixture.provider.log(.authorization).map { $0.query["login_hint"] }
             #expect(hints == [nil, "alice", "eve", "mallory", nil])
-        }
-    }
-
-    @Test func `accounts lists the profiles and the other sessions, without tokens`() async throws {
-        try await withTwoProfiles { fixture in
-            _ = try await fixture.login().result()
-            _ = try await fixture.run("use", "work")
-            _ = try await fixture.run("logout", "--json", "--local", "--profile", "home").result()
-            let accounts = try #require(try await fixture.run("accounts", "--json").result()["accounts"]?.array)
-            #expect(accounts.map { $0["profile"]?.string } == ["home", "work", nil])
-            #expect(accounts.map { $0["in_use"]?.bool } == [false, true, false])
-            #expect(accounts.map { $0["state"]?.string } == ["signed_out", "signed_in", "signed_in"])
-            #expect(accounts.map { $0["issuer"]?.string } == [fixture.issuer, fixture.issuer, fixture.issuer])
-            #expect(accounts.map { $0["sub"]?.string } == [nil, "248289761001", "248289761001"])
-            let text = try await fixture.run("accounts")
-            #expect(text.outputLines.count == 4 && text.outputLines[2].hasPrefix("*  work"), "\(text)")
-            let token = try await fixture.run("token").output
-            #expect(!text.output.contains(token.dropLast()))
         }
     }
 
@@ -272,9 +255,9 @@ struct ProfileTests {
             _ = try await fixture.run("use", "work")
             _ = try await fixture.run("logout", "--json", "--local", "--profile", "home", "--forget").result()
             #expect(fixture.stored == ["profile-in-use", "work.json", "work.profile"])
-            _ = try await fixture.login().result()
-            let accounts = try await fixture.run("accounts", "--json").result()["accounts"]?.array
-            #expect(accounts?.map { $0["in_use"] } == [true, false])
+            try await fixture.signIn()
+            let sessions = try await fixture.run("status", "--json").result()["sessions"]?.array
+            #expect(sessions?.map { $0["in_use"] } == [true, false])
         }
     }
 
@@ -326,8 +309,8 @@ struct ProfileTests {
             }
             let variable = try await fixture.run("token", "--json", with: ["SIGN_IN_PROFILE": "a b"])
             #expect(try variable.wrongUsage() == "SIGN_IN_PROFILE: \(rule)")
-            let accounts = try await fixture.run("accounts", with: ["SIGN_IN_PROFILE": "a b"])
-            #expect(accounts.status == 0 && accounts.errors == "sign-in: SIGN_IN_PROFILE: \(rule)\n", "\(accounts)")
+            let status = try await fixture.run("status", with: ["SIGN_IN_PROFILE": "a b"])
+            #expect(status.status == 0 && status.errors == "sign-in: SIGN_IN_PROFILE: \(rule)\n", "\(status)")
         }
     }
 
@@ -338,7 +321,7 @@ struct ProfileTests {
                 try await fixture.start(["login"] + options, changes).outcome()
             }
             let client = ["--issuer", fixture.issuer, "--client-id", "demo"]
-            let own = try await login([], with: Self.bob)
+            let own = try await login([], with: CommandFixture.bob)
             #expect(own.outputLines.first == "Signed in at \(fixture.issuer) as bob, with the profile home.")
             #expect(!own.errors.contains("is in use"), "\(own)")
             let hint = "The profile home is in use. For this session, add to other commands: "
@@ -351,6 +334,21 @@ struct ProfileTests {
             let work = try await login(["--profile", "work"])
             #expect(work.errorLines.contains(hint + "--profile work"), "\(work)")
             #expect(try await !login(client + ["--store", "memory"]).errors.contains("is in use"))
+        }
+    }
+
+    @Test func `without a session of the profile in use, the error says how to use none`() async throws {
+        try await withTwoProfiles { fixture in
+            _ = try await fixture.run("use", "home")
+            _ = try await fixture.run("logout", "--local").status
+            let inUse = try await fixture.run("token", "--json").failure(1, "sign_in_required")
+            #expect(inUse.contains("sign-in use --none") && inUse.hasSuffix("sign-in login --profile home"), "\(inUse)")
+            for (option, variable) in [(["--profile", "home"], nil), ([], "home")] as [([String], String?)] {
+                let changes = variable.map { ["SIGN_IN_PROFILE": $0] } ?? [:]
+                let named = try await fixture.start(["token", "--json"] + option, changes).outcome()
+                    .failure(1, "sign_in_required")
+                #expect(!named.contains("--none"), "\(named)")
+            }
         }
     }
 
@@ -383,7 +381,7 @@ struct ProfileTests {
                 #expect(message.contains("home.profile is damaged"))
                 #expect(message.hasSuffix("sign-in logout --profile home --forget"), "\(message)")
             }
-            _ = try await fixture.login("--profile", "home", with: Self.bob).result()
+            try await fixture.signIn(profile: "home", as: .bob)
             #expect(try await subject(fixture, ["--profile", "home"]) == "bob")
             try Data(contents.utf8).write(to: file)
             let forgotten = try await fixture.run("logout", "--profile", "home", "--forget", "--json")

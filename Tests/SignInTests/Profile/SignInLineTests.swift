@@ -18,7 +18,7 @@ struct SignInLineTests {
     @Test(arguments: ["login", "device"])
     func `after each flag, --issuer is still read`(command: String) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             _ = try await fixture.run("use", "work").output
             let elsewhere = ["--issuer", "http://127.0.0.1:1"]
             let flags = try await flags(command, fixture).filter { !["--help", "--version"].contains($0) }

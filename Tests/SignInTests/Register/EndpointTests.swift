@@ -18,7 +18,7 @@ struct EndpointTests {
             fixture.provider.fault(
                 .editDocument { $0["registration_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
             _ = try await fixture.start(Self.registration + [fixture.issuer]).outcome().result()
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             #expect(try await fixture.run("logout", "--json").result()["revoked"] == ["refresh_token", "access_token"])
         }
     }

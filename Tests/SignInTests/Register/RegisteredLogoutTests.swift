@@ -66,7 +66,7 @@ struct RegisteredLogoutTests {
         listener.close()
         configuration.clients[0].postLogoutRedirectURIs = [.exact(listener.redirectURI)]
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let json = try await fixture.run("logout", "--json", "--post-logout-redirect-uri", listener.redirectURI)
                 .result()
             #expect(json["session_ended"] == true)
@@ -77,10 +77,10 @@ struct RegisteredLogoutTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients[0].postLogoutRedirectURIs = []
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let outcome = try await fixture.run("logout", "--json", "--post-logout-redirect-uri", "none")
             #expect(try outcome.result()["session_ended"] == false)
-            #expect(try await fixture.browser.page(2).contains("signed out"))
+            #expect(try await fixture.browser.page().contains("signed out"))
         }
     }
 

@@ -79,7 +79,7 @@ struct ControlCharacterTests {
 
     @Test func `an API's response is cleaned on a terminal, and left as it is elsewhere`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let body = Reply(.ok, type: "text/plain", Self.evil)
             fixture.provider.fault(.respond(body), at: .api, times: nil)
             let arguments = ["request", "GET", fixture.provider.url(.api)]

@@ -12,7 +12,7 @@ struct CutOffRefreshTests {
     @Test(arguments: Cut.allCases)
     func `a refresh that is cut off while the keys are fetched loses nothing`(cut: Cut) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.record()
             try fixture.provider.rotateSigningKeys()
             try fixture.provider.withdrawOldSigningKeys()
@@ -37,7 +37,7 @@ struct CutOffRefreshTests {
 
     @Test func `an interrupt waits for a refresh that was sent, and says so`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.record()
             // Longer than a user would wait without a reason.
             fixture.provider.fault(.delay(.seconds(3)), at: .token)
@@ -56,7 +56,7 @@ struct CutOffRefreshTests {
 
     @Test func `a second interrupt gives up`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let hold = fixture.provider.hold(.token, before: .request)
             let process = try fixture.start(["token", "--force-refresh", "--verbose"])
             try await hold.arrived()
@@ -72,7 +72,7 @@ struct CutOffRefreshTests {
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
     func `a signal that comes twice at once does not give up the refresh`(signal: CInt) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.record()
             let hold = fixture.provider.hold(.token, before: .request)
             defer { hold.release() }
@@ -92,7 +92,7 @@ struct CutOffRefreshTests {
 
     @Test func `only the user gives up a refresh, not the end of the terminal`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.record()
             let hold = fixture.provider.hold(.token, before: .request)
             defer { hold.release() }
@@ -118,7 +118,7 @@ struct CutOffRefreshTests {
 
     @Test func `a closed pipe for the log does not end the process during a refresh`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.record()
             // The reader of the log ends at once.
             let script = #"sign-in token --json --force-refresh --verbose 2> >(exec true)"#
@@ -135,7 +135,7 @@ struct CutOffRefreshTests {
     /// A file that is opened gets the lowest free number, which must not be that of an output.
     @Test func `no file gets the number of a closed stream`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let token = "exec sign-in token --force-refresh --verbose"
             let silent = try await fixture.start(["sh", "-c", token + " <&- 2>&-"], []).outcome()
             #expect(silent.status == 0 && silent.errors.isEmpty, "\(silent)")

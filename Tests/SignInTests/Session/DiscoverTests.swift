@@ -32,7 +32,9 @@ struct DiscoverTests {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["issuer"] = "https://evil.example" }, at: .openIDConfiguration)
             try await fixture.run("discover", fixture.issuer, "--json").failure(1, "issuer_mismatch")
-            fixture.provider.fault(.htmlPage, at: .openIDConfiguration)
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                fixture.provider.fault(.htmlPage, at: location)
+            }
             try await fixture.run("discover", fixture.issuer, "--json").failure(1, "invalid_response")
             try await fixture.run("discover", "http://op.example", "--json").failure(1, "invalid_configuration")
         }

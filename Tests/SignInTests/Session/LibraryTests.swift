@@ -19,7 +19,7 @@ struct LibraryTests {
 
     @Test func `libcurl is loaded for the first request, and not for a stored token`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let trace = ["LD_DEBUG": "files"]
             let token = try await fixture.run("token", with: trace)
             #expect(token.status == 0 && token.errors.contains("libcrypto") && !token.errors.contains("libcurl"))

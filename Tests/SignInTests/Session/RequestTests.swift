@@ -8,7 +8,7 @@ import Testing
 struct RequestTests {
     private func withSession(_ body: (CommandFixture, _ api: String) async throws -> Void) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try await body(fixture, fixture.provider.url(.api))
         }
     }
@@ -22,6 +22,33 @@ struct RequestTests {
             #expect(body["method"]?.string == "GET")
             #expect(body["query"]?["a"]?.string == "b c")
             #expect(body["client_id"]?.string == "demo")
+        }
+    }
+
+    @Test func `without a method the request is a GET, and a method may be in lower case`() async throws {
+        try await withSession { fixture, api in
+            for (words, method) in [([api], "GET"), (["post", api], "POST"), (["Put", api], "PUT")] {
+                let outcome = try await fixture.start(["request"] + words).outcome()
+                #expect(try outcome.json()["method"]?.string == method)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (["GET"], "expected a URL after the method GET"), (["get", "--json"], "expected a URL after the method GET"),
+        (["https://a.example/?b&c", "post"], "method before the URL: sign-in request POST 'https://a.example/?b&c'"),
+        (["https://a.example", "https://b.example"], "expected an HTTP method such as GET, found 'https://a.example'"),
+        (["GET", "https://a.example", "more"], "expected a method and a URL, found 'more' after them"),
+        (["--data", "a", "--frob", "https://a.example"], "no option '--frob'"), ([], "expected <url>"),
+        (["gte", "https://a.example"], "expected an HTTP method such as GET, found 'gte'"),
+        (["Gte", "https://a.example"], "expected an HTTP method such as GET, found 'Gte'"),
+
+    ])
+    func `words in another order are named`(words: [String], message: String) async throws {
+        try await withDesk { fixture in
+            let outcome = try await fixture.start(["request"] + words).outcome()
+            #expect(outcome.status == 2 && outcome.errorLines.count == 1, "\(outcome)")
+            #expect(outcome.errors.contains(message), "\(outcome)")
         }
     }
 
@@ -41,7 +68,7 @@ struct RequestTests {
         configuration.acrValues.append("gold")
         configuration.authenticationRequirements = [.api: .init(acrValues: ["gold", "it's"], maxAge: maxAge)]
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let outcome = try await fixture.run("request", "GET", fixture.provider.url(.api))
             #expect(outcome.status == 1)
             let hint = "The resource requires another sign-in. To sign in again, repeat this command with --step-up."
@@ -60,7 +87,7 @@ struct RequestTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.authenticationRequirements = [.api: .init(claims: claims)]
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let api = fixture.provider.url(.api)
             let refused = try await fixture.run("request", "GET", api)
             #expect(refused.status == 1 && refused.errors.contains("with --step-up"), "\(refused)")
@@ -147,9 +174,10 @@ struct RequestTests {
         }
     }
 
-    @Test(arguments: ["http://api.example/", "ftp://api.example/", "api.example"])
+    @Test(arguments: ["http://api.example/", "ftp://api.example/", "api.example", "/v1/me"])
     func `a token is not sent to an untrusted URL`(url: String) async throws {
         try await withSession { fixture, _ in
+            try await fixture.run("request", url, "--json").failure(1, "invalid_configuration")
             try await fixture.run("request", "GET", url, "--json").failure(1, "invalid_configuration")
         }
     }

@@ -10,20 +10,21 @@ struct SessionChoiceTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients.append(RegisteredClient(id: "-second", redirectURIs: [.anyLoopback]))
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login().result()
-            _ = try await fixture.login(client: "-second").result()
+            try await fixture.signIn()
+            try await fixture.signIn(client: "-second")
             try await body(fixture)
         }
     }
 
     @Test func `an error that the same sign-in would bring again names the scope`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--scope", "openid").result()
+            try await fixture.signIn(scope: "openid")
             let token = try await fixture.run("token", "--force-refresh", "--json").failure(1, "no_refresh_token")
-            #expect(token.contains("Sign in again and request offline_access with: sign-in login"), "\(token)")
-            _ = try await fixture.login("--scope", "profile offline_access").result()
+            #expect(token.contains(". Sign in with: sign-in login"), "\(token)")
+            #expect(token.contains("offline_access") && !token.contains("again"), "\(token)")
+            try await fixture.signIn(scope: "profile offline_access")
             let idToken = try await fixture.run("token", "--id-token", "--json").failure(1, "no_id_token")
-            #expect(idToken.contains("Sign in again and request openid with: sign-in login"), "\(idToken)")
+            #expect(idToken.contains(". Sign in with: sign-in login"), "\(idToken)")
             #expect(idToken.hasSuffix("--scope 'profile offline_access openid'"), "\(idToken)")
         }
     }
@@ -53,7 +54,7 @@ struct SessionChoiceTests {
     /// The session may be in either store.
     @Test func `a profile with a session in two stores is one choice`() async throws {
         try await withTwoSessions { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             try "profile work\n".write(
                 toFile: fixture.sessions + "/work.keyring", atomically: true, encoding: .utf8)
             let message = try await fixture.run("token", "--json").wrongUsage()

@@ -28,7 +28,7 @@ struct SignInAgainTests {
 
     @Test func `the command line repeats the options of the network`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             // A flag that sign-in commands do not have is no name of an option with a value.
             let line = try await commandAfterTheEnd(fixture, ["--id-token", "--proxy-auth", "ntlm"])
             #expect(line.hasSuffix(" --proxy-auth ntlm"), "\(line)")
@@ -85,7 +85,7 @@ struct SignInAgainTests {
 
     @Test func `a public client needs nothing else`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let line = try await commandAfterTheEnd(fixture)
             #expect(line == "sign-in login --issuer \(fixture.issuer) --client-id demo")
             _ = try await start(line, fixture).outcome().result()
@@ -128,7 +128,7 @@ struct SignInAgainTests {
     @Test(arguments: [(32767, true), (32768, false)])
     func `a port that the kernel may have chosen is not named`(port: Int, isNamed: Bool) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             try CommandFixture.editSession(at: path) {
                 $0["redirectURI"] = .string("http://127.0.0.1:\(port)/callback")
@@ -155,6 +155,7 @@ struct SignInAgainTests {
         "--client-document": .line, "--scope": .line, "--redirect-host": .line, "--redirect-path": .line,
         "--redirect-port": .line, "--redirect-uri": .line, "--resource": .line, "--dpop": .line, "--store": .line,
         "--profile": .line, "--ca-file": .line, "--proxy-auth": .line,
+        "--trusted-audience": .line,
         "--prompt": .profile, "--login-hint": .profile, "--max-age": .profile, "--acr-values": .profile,
         "--ui-locales": .profile, "--param": .profile, "--par": .profile, "--no-browser": .profile,
         "--userinfo": .nowhere, "--replace-store": .nowhere, "--json": .nowhere, "--verbose": .nowhere,
@@ -171,7 +172,7 @@ struct SignInAgainTests {
 
             let line = [
                 "--scope", "'openid email offline_access'", "--redirect-host", "localhost", "--redirect-path", "/other",
-                "--resource", "https://api.example/", "--dpop",
+                "--resource", "https://api.example/", "--dpop", "--trusted-audience", "urn:api",
             ]
             let profile = [
                 "--prompt", "consent", "--login-hint", "alice", "--max-age", "600", "--ui-locales", "en", "--param",
@@ -195,7 +196,7 @@ struct SignInAgainTests {
         try await withDesk { fixture in
             fixture.provider.fault(
                 .editDocument { $0["scopes_supported"] = ["openid", "profile"] }, at: .openIDConfiguration, times: nil)
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try fixture.expire()
             let message = try await fixture.run("token", "--json").failure(1, "no_refresh_token")
             #expect(message.hasSuffix(" with: sign-in login --issuer \(fixture.issuer) --client-id demo"), "\(message)")
@@ -204,7 +205,7 @@ struct SignInAgainTests {
 
     @Test func `the path of a profile's session is not repeated beside the profile`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let store = "file:\(fixture.sessions)/work.json"
             let line = try await commandAfterTheEnd(fixture, ["--store", store])
             #expect(line == "sign-in login --profile work")
@@ -300,7 +301,7 @@ struct SignInAgainTests {
         try await withDesk { fixture in
             let first = try await fixture.run("token", "--json", "--profile", "wrok").failure(1, "sign_in_required")
             #expect(first.hasPrefix("not signed in: there is no profile yet. To create 'wrok', sign in"), "\(first)")
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let other = try await fixture.run("token", "--json", "--profile", "wrok").failure(1, "sign_in_required")
             #expect(other == "not signed in: there is no profile 'wrok': expected work")
         }
@@ -313,13 +314,13 @@ struct SignInAgainTests {
         configuration.clients.append(RegisteredClient(id: id, redirectURIs: [.anyLoopback]))
         configuration.clients.append(RegisteredClient(id: id + "2", redirectURIs: [.anyLoopback]))
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login(client: id).result()
+            try await fixture.signIn(client: id)
             let line = try await commandAfterTheEnd(fixture)
             for shell in ["sh", "bash", "zsh", "fish"] {
                 let outcome = try await fixture.start([shell, "-c", "cd $HOME; \(line) --json"], []).outcome()
                 #expect(try outcome.result()["client_id"]?.string == id, "\(shell): \(line)")
             }
-            _ = try await fixture.login(client: id + "2").result()
+            try await fixture.signIn(client: id + "2")
             let choices = try await fixture.run("token", "--json").wrongUsage()
             let choice = try #require(
                 choices.components(separatedBy: "choose one: ").last?.components(separatedBy: ", or ").first)
@@ -339,7 +340,7 @@ struct SignInAgainTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients.append(RegisteredClient(id: id, redirectURIs: [.anyLoopback]))
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login(client: id).result()
+            try await fixture.signIn(client: id)
             let line = try await commandAfterTheEnd(fixture)
             #expect(line == "(a line that is not shown, because the value of --client-id has \(what))")
         }

@@ -14,7 +14,7 @@ struct SleepingMachineTests {
         })
     func `a token that expired during sleep is refreshed, although the wall clock has not moved`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let first = try #require(try fixture.record().accessToken).value.reveal()
             // It is valid for an hour, and so still after half of one.
             #expect(try await token(fixture, after: 1800) == first)

@@ -16,8 +16,8 @@ struct StatusTests {
             let entry = try #require(try outcome.result()["sessions"]?.array?.first)
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
-                    "access_token_expires_at", "client_id", "has_refresh_token", "id_token_error", "issuer", "reason",
-                    "refresh_error", "refresh_paused_until", "state", "store", "sub", "user",
+                    "access_token_expires_at", "client_id", "has_refresh_token", "id_token_error", "in_use", "issuer",
+                    "reason", "refresh_error", "refresh_paused_until", "state", "store", "sub", "user",
                 ])
             #expect(entry["issuer"]?.string == fixture.issuer)
             #expect(entry["client_id"]?.string == "demo")
@@ -29,9 +29,13 @@ struct StatusTests {
             #expect(entry.isNull("reason"))
 
             let text = try await fixture.run("status")
-            #expect(text.outputLines.first?.hasPrefix("PROFILE  USER") == true, "\(text)")
-            let row = "–        alice  \(fixture.issuer)  demo    signed in  "
-            #expect(text.outputLines.count == 2 && text.outputLines[1].hasPrefix(row), "\(text)")
+            let host = fixture.issuer.replacing("http://", with: "")
+            let block = [
+                "  alice at \(host), signed in", "    issuer:  \(fixture.issuer)", "    client:  demo",
+                "    token:   until \(login["access_token_expires_at"]?.string ?? ""), then refreshed", "    store:",
+            ]
+            #expect(text.outputLines.dropLast() == block[...], "\(text)")
+            #expect(text.outputLines.last?.hasSuffix(entry["store"]?.string ?? "?") == true, "\(text)")
             let record = try fixture.record()
             for secret in [record.accessToken?.value, record.refreshToken, record.idToken?.rawValue] {
                 let secret = try #require(secret?.reveal())
@@ -45,7 +49,7 @@ struct StatusTests {
         async throws
     {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             fixture.provider.fault(.unavailable(retryAfter: 86_400), at: .token)
             try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_response")
             let entry = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
@@ -63,26 +67,69 @@ struct StatusTests {
         }
     }
 
-    @Test func `several sessions are listed below a header`() async throws {
+    @Test func `each session and each profile has a block, and the profile in use has a mark`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
-            let work = try await fixture.login("--profile", "work").result()
-            let lines = try await fixture.run("status").outputLines
-            #expect(lines.count == 3 && lines[0].hasPrefix("PROFILE  USER"), "\(lines)")
-            let cells = lines[1].split(separator: " ").map(String.init)
-            let expiry = try #require(work["access_token_expires_at"]?.string)
-            let store = "file:\(fixture.sessions)/work.json"
-            #expect(cells == ["work", "alice", fixture.issuer, "demo", "signed", "in", expiry, store])
-            let entries = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array)
-            #expect(entries.map { $0["profile"]?.string } == ["work", nil])
+            try await fixture.signIn()
+            for name in ["work", "home"] { try await fixture.signIn(profile: name) }
+            _ = try await fixture.run("use", "work")
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "home").result()
+            let (text, host) = (try await fixture.run("status"), fixture.issuer.replacing("http://", with: ""))
+            let blocks = text.output.components(separatedBy: "\n\n")
+            #expect(
+                blocks.map { $0.prefix { $0 != "\n" } } == [
+                    "  home: \(host), signed out", "* work: alice at \(host), signed in",
+                    "  alice at \(host), signed in",
+                ])
+            #expect(blocks[0].hasSuffix("file:\(fixture.sessions)/home.json"), "\(text)")
+            let status = try await fixture.run("status", "--json").result()
+            let sessions = try #require(status["sessions"]?.array)
+            #expect(sessions.map { $0["profile"]?.string } == ["work", nil])
+            #expect(sessions.map { $0["in_use"]?.bool } == [true, false])
+            let signedOut: JSON = [
+                "issuer": .string(fixture.issuer), "client_id": "demo", "in_use": false, "profile": "home",
+                "store": .string("file:\(fixture.sessions)/home.json"),
+            ]
+            #expect(status["signed_out"]?.array == [signedOut], "\(status)")
+            // These options are about sessions, of which a profile that is signed out has none in a named store.
+            let other = try await fixture.run("status", "--json", "--client-id", "other").result()
+            #expect(other == ["sessions": []])
+            let store = ["--store", "file:\(fixture.sessions)/home.json"]
+            #expect(try await fixture.start(["status", "--json"] + store).outcome().result() == ["sessions": []])
+        }
+    }
+
+    /// What one must copy is not split, so it has a line of its own.
+    @Test func `the blocks fit a terminal of 80 cells`() async throws {
+        try await withDesk { fixture in
+            let edit = Fault.editIDToken { token in
+                token.claims["preferred_username"] = .string(String(repeating: "愛麗絲", count: 30))
+            }
+            fixture.provider.fault(edit, at: .token)
+            let name = String(repeating: "n", count: 32)
+            let store = "file:\(fixture.home)/" + String(repeating: "long", count: 20)
+            _ = try await fixture.login("--profile", name, "--store", store).result()
+            fixture.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)
+            _ = try await fixture.run("token", "--profile", name, "--force-refresh")
+            let text = try await fixture.run("status")
+            #expect(
+                text.outputLines.dropFirst().first == "  127.0.0.1:\(fixture.issuer.split(separator: ":")[2]), ended",
+                "\(text)")
+            #expect(
+                text.outputLines.contains { $0.hasPrefix("    reason:  ") } && text.output.contains("…'"), "\(text)")
+            // What does not fit is below its name, so that the block is still one.
+            #expect(text.outputLines.contains("      " + store), "\(text)")
+            for line in text.outputLines where !line.hasSuffix(store) {
+                let cells = line.unicodeScalars.reduce(0) { $0 + ($1.value >= 0x2E80 ? 2 : 1) }
+                #expect(cells <= 80, "\(line)")
+            }
         }
     }
 
     @Test func `with --profile, the status is 1 unless that profile is signed in`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let listed = try await fixture.run("status", "--profile", "work")
-            #expect(listed.status == 0 && listed.outputLines.count == 2, "\(listed)")
+            #expect(listed.status == 0 && listed.outputLines.count == 5, "\(listed)")
             #expect(try await fixture.run("status", "--profile", "wrok", "--json").wrongUsage().contains("work"))
 
             fixture.provider.fault(.editIDToken { $0.claims["sub"] = "another" }, at: .token)
@@ -91,11 +138,8 @@ struct StatusTests {
             let ended = try await fixture.run("status", "--profile", "work")
             let line = "the profile is not signed in. Sign in with: sign-in login --profile work"
             #expect(ended.status == 1 && ended.errors == "sign-in: \(line)\n", "\(ended)")
-            // The reason is not in a column, which would make all rows long.
-            let lines = ended.outputLines
-            try #require(lines.count == 4)
-            #expect(lines[1].contains("  ended  ") && lines[1].count < 200, "\(lines)")
-            #expect(lines[2].isEmpty && lines[3].hasPrefix("work: "), "\(lines)")
+            #expect(ended.output.contains(", ended\n    ") && ended.output.contains("    reason:  "), "\(ended)")
+            #expect(!ended.output.contains("    token:"), "\(ended)")
             #expect(try await fixture.run("status", "--json").result()["sessions"]?.array?.count == 1)
 
             _ = try await fixture.run("logout", "--profile", "work", "--local").status
@@ -106,14 +150,12 @@ struct StatusTests {
 
     @Test func `an expired session that cannot be refreshed is not called signed in`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--scope", "openid", "--profile", "work").result()
-            #expect(try await fixture.run("status").output.contains("  signed in  "))
+            try await fixture.signIn(scope: "openid", profile: "work")
+            #expect(try await fixture.run("status").output.contains(", signed in\n"))
             try fixture.expire()
             #expect(try await fixture.run("status", "--profile", "work").status == 1)
-            for command in ["status", "accounts"] {
-                let text = try await fixture.run(command)
-                #expect(text.output.contains("  expired  ") && !text.output.contains("signed"), "\(text)")
-            }
+            let text = try await fixture.run("status")
+            #expect(text.output.contains(", expired\n") && !text.output.contains("signed"), "\(text)")
             let entry = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
             #expect(entry?["state"] == "signed_in" && entry?["has_refresh_token"] == false)
         }
@@ -131,7 +173,7 @@ struct StatusTests {
 
     @Test func `a damaged session does not hide the others`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try Data("{".utf8).write(to: URL(fileURLWithPath: fixture.sessions + "/zzz.json"))
             let outcome = try await fixture.run("status", "--json")
             #expect(try outcome.result()["sessions"]?.array?.count == 1)

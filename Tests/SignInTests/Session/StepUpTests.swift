@@ -31,6 +31,18 @@ struct StepUpTests {
         }
     }
 
+    @Test func `the question says what else the resource demands`() async throws {
+        try await run { fixture, api in
+            fixture.provider.clearFaults()
+            let challenge =
+                #"Bearer error="insufficient_user_authentication", acr_values="gold silver", max_age=60"#
+            fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+            let message = try await fixture.run("request", "GET", api, "--step-up", "--json")
+                .failure(1, "confirmation_required")
+            #expect(message.contains("the class 'gold' or 'silver', a sign-in that is at most 60 s old"), "\(message)")
+        }
+    }
+
     @Test func `an option names the resource that may demand scopes`() async throws {
         try await run { fixture, api in
             let other = try await fixture.run("request", "GET", api, "--step-up-at", api + "/more", "--json")
@@ -64,7 +76,8 @@ struct StepUpTests {
             let terminal = try Pseudoterminal()
             let process = try fixture.start(["request", "GET", api, "--step-up", "--json"], input: terminal.input)
             let host = fixture.issuer.replacing("http://", with: "")
-            _ = try await process.line { $0 == "\(host) requires another sign-in: the scopes 'admin payments:write'." }
+            let demand = "\(host)/api/echo requires another sign-in: the scopes 'admin payments:write'."
+            _ = try await process.line { $0 == demand }
             let question = try await process.line { $0.contains("Sign in again for it?") }
             #expect(question.contains("not a resource of this session") == !isOwn)
             try await terminal.wait(for: .bytes)

@@ -7,7 +7,7 @@ import Testing
 struct TokenFormatTests {
     @Test func `each format contains the stored token, and no request is sent`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--scope", "openid email").result()
+            try await fixture.signIn(scope: "openid email")
             let token = try await fixture.run("token").output.dropLast()
             let requests = fixture.provider.log.count
             let mail = try await fixture.run("token", "--id-token").output.split(separator: ".")
@@ -35,7 +35,7 @@ struct TokenFormatTests {
 
     @Test func `a format for mail needs a user, and a bound token has no other format`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--scope", "openid").result()
+            try await fixture.signIn(scope: "openid")
             let unnamed = try await fixture.run("token", "--format", "xoauth2")
             #expect(unnamed.status == 1 && unnamed.output.isEmpty && unnamed.errors.contains("--user"), "\(unnamed)")
             _ = try await fixture.login("--dpop").result()

@@ -29,7 +29,7 @@ struct TokenTests {
     @Test(arguments: [["--force-refresh"], ["--min-validity", "7200"]])
     func `--force-refresh refreshes the token with one request`(arguments: [String]) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let old = try await fixture.run("token").output
             let requests = fixture.provider.log.count
             let json = try await fixture.start(["token", "--json"] + arguments).outcome().result()
@@ -64,7 +64,7 @@ struct TokenTests {
 
     @Test func `a token that is valid for long enough is not refreshed`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let old = try await fixture.run("token").output
             let printed = try await fixture.run("token", "--min-validity", "3000")
             #expect(printed.output == old)
@@ -75,7 +75,7 @@ struct TokenTests {
     @Test func `a token that has expired is refreshed`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = 0 }, at: .token)
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let json = try await fixture.run("token", "--json").result()
             #expect(fixture.provider.isAlive(try #require(json["access_token"]?.string)))
             #expect(fixture.provider.count(.token) == 2)
@@ -86,7 +86,7 @@ struct TokenTests {
         async throws
     {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try fixture.expire()
             let hold = fixture.provider.hold(.token)
             let first = try fixture.start(["token", "--json"])
@@ -102,7 +102,7 @@ struct TokenTests {
     @Test func `a token without an expiry has none`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let printed = try await fixture.run("token", "--json")
             #expect(try printed.result().isNull("expires_at"))
             #expect(fixture.provider.count(.token) == 1)
@@ -111,7 +111,7 @@ struct TokenTests {
 
     @Test func `a refresh that does not repeat them keeps scope, refresh token and claims`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let edit = Fault.editDocument { document in
                 (document["scope"], document["refresh_token"], document["id_token"]) = (nil, nil, nil)
             }

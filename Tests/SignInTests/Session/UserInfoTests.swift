@@ -7,7 +7,7 @@ import Testing
 struct UserInfoTests {
     @Test func `the claims are printed, as an object or line by line`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--scope", "openid email").result()
+            try await fixture.signIn(scope: "openid email")
             let json = try await fixture.run("userinfo", "--json").result()
             #expect(json["sub"]?.string == "248289761001")
             #expect(json["email"]?.string == "alice@example.com")
@@ -21,7 +21,7 @@ struct UserInfoTests {
 
     @Test func `another user's claims are rejected`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             fixture.provider.fault(.editDocument { $0["sub"] = "another" }, at: .userInfo)
             try await fixture.run("userinfo", "--json").failure(1, "invalid_response")
         }
@@ -29,7 +29,7 @@ struct UserInfoTests {
 
     @Test func `a token that the provider no longer accepts is refreshed once`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             fixture.provider.fault(.invalidToken, at: .userInfo)
             _ = try await fixture.run("userinfo", "--json").result()
             #expect(fixture.provider.count(.userInfo) == 2 && fixture.provider.count(.token) == 2)

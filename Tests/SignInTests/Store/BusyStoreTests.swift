@@ -20,7 +20,7 @@ struct BusyStoreTests {
         byte: Int
     ) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             try await withHolder(of: byte, fixture) { _, name in
                 let token = try await fixture.run("token", "--json", "--force-refresh", "--timeout", "6")
@@ -37,7 +37,7 @@ struct BusyStoreTests {
         async throws
     {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try await withHolder(of: 0, fixture) { _, name in
                 let arguments = ["logout", "--json", "--timeout", "6"] + options
                 let logout = try await fixture.start(arguments).outcome()
@@ -51,7 +51,7 @@ struct BusyStoreTests {
 
     @Test func `the time for which a sign-out waits for a lock is a part of its timeout`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             fixture.provider.fault(.htmlPage, at: .endSession)
             try await withHolder(of: 0, for: 8, fixture) { _, _ in
                 let start = ContinuousClock.now
@@ -67,7 +67,7 @@ struct BusyStoreTests {
 
     @Test func `a sign-in that another process blocks names that process`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             try await withHolder(of: 0, fixture) { _, name in
                 let login = try await fixture.login()
@@ -80,7 +80,7 @@ struct BusyStoreTests {
     /// The wait for the lock would end later: the signal ends it.
     @Test func `a sign-out that waits for a lock ends at a signal`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try await withHolder(of: 0, fixture) { _, _ in
                 let logout = try fixture.start(["logout", "--json", "--local", "--timeout", "200"])
                 while !Self.hasOpenedLock(logout.id) {

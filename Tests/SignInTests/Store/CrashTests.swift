@@ -16,7 +16,7 @@ struct CrashTests {
         try await withDesk { fixture in
             // The token of a session that is not this one.
             _ = try await fixture.login("--store", "file:\(fixture.home)/other").result()
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let token = try #require(try fixture.record().accessToken).value.reveal()
             let new = "\(fixture.sessions)/\(try #require(fixture.stored.first)).new"
             let left = try leave(remains, at: new, fixture)
@@ -41,7 +41,7 @@ struct CrashTests {
     func `leftovers of a crash without a session are no session and block nothing`(remains: Remains) async throws {
         try await withDesk { fixture in
             _ = try await fixture.login("--store", "file:\(fixture.home)/other").result()
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let session = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             _ = try leave(remains, at: session + ".new", fixture)
             try FileManager.default.removeItem(atPath: session)
@@ -49,7 +49,7 @@ struct CrashTests {
             try await fixture.run("token", "--json").failure(1, "sign_in_required")
             try await fixture.run("token", "--json", "--store", "file:\(session)").failure(1, "sign_in_required")
             #expect(try await fixture.run("status", "--json").result()["sessions"] == [])
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             #expect(!FileManager.default.fileExists(atPath: session + ".new") && fixture.stored.count == 1)
             _ = try await fixture.run("token", "--json").result()
         }

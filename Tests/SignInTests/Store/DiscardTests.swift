@@ -21,6 +21,7 @@ struct DiscardTests {
         case .link:
             try FileManager.default.moveItem(atPath: path, toPath: fixture.home + "/target")
             try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fixture.home + "/target")
+            chmod(fixture.home + "/target", 0o644)
         case .folder:
             try FileManager.default.removeItem(atPath: path)
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -42,7 +43,7 @@ struct DiscardTests {
         damage: Damage, command: [String]
     ) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             try self.damage(path, damage, fixture)
             let before = try contents(path)
@@ -62,7 +63,7 @@ struct DiscardTests {
             if !isLogin { #expect(result["discarded"]?.string == "\(fixture.sessions)/\(aside)") }
             #expect(try contents("\(fixture.sessions)/\(aside)") == before)
             if damage == .link { #expect(FileManager.default.fileExists(atPath: fixture.home + "/target")) }
-            if !isLogin { _ = try await fixture.login().result() }
+            if !isLogin { try await fixture.signIn() }
             #expect(fixture.stored.count == 2)
             _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
@@ -70,7 +71,7 @@ struct DiscardTests {
 
     @Test func `a session that is not damaged is signed out, or replaced, as without the option`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             _ = try await fixture.login("--replace-store").result()
             #expect(fixture.stored.count == 1)
             let logout = try await fixture.run("logout", "--json", "--revoke-only", "--discard").result()
@@ -87,21 +88,21 @@ struct DiscardTests {
                 return try await (isPrivileged ? fixture.start(arguments) : fixture.startWithoutPrivileges(arguments))
                     .outcome()
             }
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
             for file in [path, path + ".lock"] { #expect(chown(file, 65534, 65534) == 0) }
             try await logout().failure(1, "store")
             _ = try await logout("--discard").result()
             let names = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions)
             #expect(names.count { $0.contains(".damaged-") } == 2, "\(names)")
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             _ = try await fixture.run("token", "--json", "--force-refresh").result()
         }
     }
 
     @Test func `a lock that is a symbolic link is set aside, but its target is not`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let lock = "\(fixture.sessions)/\(try #require(fixture.stored.first)).lock"
             try FileManager.default.moveItem(atPath: lock, toPath: fixture.home + "/target")
             try FileManager.default.createSymbolicLink(atPath: lock, withDestinationPath: fixture.home + "/target")

@@ -50,7 +50,7 @@ struct FailedLoginTests {
             #expect(try await fixture.browser.page().contains("The sign-in did not succeed"))
             #expect(fixture.stored.isEmpty)
 
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             fixture.provider.fault(failure.fault, at: failure.endpoint)
             try await fixture.start(fixture.loginArguments(failure.arguments)).outcome().failure(1, failure.code)

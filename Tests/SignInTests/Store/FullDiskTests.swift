@@ -10,7 +10,7 @@ import Testing
 struct FullDiskTests {
     @Test func `a sign-in that cannot be stored fails with one line, and the old session stays`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             let outcome = try await fixture.start(limited(fixture), fixture.loginArguments([])).outcome()
             #expect(try outcome.failure(1, "store").contains(fixture.sessions))
@@ -21,7 +21,7 @@ struct FullDiskTests {
 
     @Test func `a refresh that could not be stored is not made, and the session stays`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             let outcome = try await fixture.start(limited(fixture), ["token", "--json", "--force-refresh"]).outcome()
             try outcome.failure(1, "store")
@@ -34,7 +34,7 @@ struct FullDiskTests {
 
     @Test func `a disk that is full when the response arrives loses nothing`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let hold = fixture.provider.hold(.token)
             let token = ["token", "--json", "--force-refresh", "--timeout", "20"]
             let refreshing = try fixture.start(token + ["--verbose"])
@@ -64,7 +64,7 @@ struct FullDiskTests {
         isInterrupted: Bool
     ) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try fixture.expire()
             let hold = fixture.provider.hold(.token)
             let process = try fixture.start(["userinfo", "--json", "--verbose", "--timeout", "3000"])
@@ -97,7 +97,7 @@ struct FullDiskTests {
         isStored: Bool
     ) async throws {
         try await withDesk { fixture in
-            if isStored { _ = try await fixture.login().result() }
+            if isStored { try await fixture.signIn() }
             let hold = fixture.provider.hold(.token)
             let login = try fixture.start(fixture.loginArguments([]))
             try await hold.arrived()
@@ -115,7 +115,7 @@ struct FullDiskTests {
 
     @Test func `output that cannot be written is a failure`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             for command in ["token", "status --json", "request GET \(fixture.provider.url(.api))"] {
                 let script = "exec sign-in \(command) > /dev/full"
                 let outcome = try await fixture.start(["sh", "-c", script], []).outcome()

@@ -14,7 +14,7 @@ struct ReadOnlyTests {
         })
     func `a session on a read-only file system is used until its token expires`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             try await expectUse(fixture) { arguments in
                 let prefix = Namespace.readOnly(fixture.sessions) + [try BuiltProducts.path("sign-in")]
                 return try fixture.start(prefix, arguments)
@@ -24,7 +24,7 @@ struct ReadOnlyTests {
 
     @Test func `a session in a folder without write permission is used until its token expires`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let files = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions).map {
                 fixture.sessions + "/" + $0
             }
@@ -41,7 +41,7 @@ struct ReadOnlyTests {
 
     @Test func `a sign-in into a folder without write permission does not begin`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let (before, requests) = (try fixture.session(), fixture.provider.log.count)
             for file in try FileManager.default.contentsOfDirectory(atPath: fixture.sessions) {
                 chmod(fixture.sessions + "/" + file, 0o400)

@@ -8,7 +8,7 @@ import Testing
 struct StateFolderTests {
     @Test func `a session file and its folders are accessible only to their owner`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let name = try #require(fixture.stored.first)
             #expect(fixture.stored.count == 1)
             #expect(name == "http%3A%2F%2F127.0.0.1%3A\(try #require(URL(string: fixture.issuer)?.port))+demo.json")
@@ -24,7 +24,7 @@ struct StateFolderTests {
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
                 try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
             }
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             #expect(try mode(fixture.stateHome) == 0o755)
             #expect(try mode(fixture.sessions) == 0o755)
         }
@@ -46,11 +46,11 @@ struct StateFolderTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients.append(RegisteredClient(id: "second", redirectURIs: [.anyLoopback]))
         try await withDesk(configuration) { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let first = try fixture.session()
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             #expect(try fixture.session() != first)
-            _ = try await fixture.login(client: "second").result()
+            try await fixture.signIn(client: "second")
             #expect(fixture.stored.count == 2)
         }
     }
@@ -73,7 +73,7 @@ struct StateFolderTests {
 
     @Test func `a folder that cannot be read is named, with the reason`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             #expect(chmod(fixture.sessions, 0o300) == 0)
             for command in ["token", "status", "userinfo"] {
                 let outcome = try await fixture.startWithoutPrivileges([command, "--json"]).outcome()

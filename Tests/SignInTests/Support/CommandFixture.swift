@@ -12,6 +12,8 @@ final class CommandFixture: Sendable {
 
     /// The form entries with which the scripted browser signs in as alice.
     static let alice = "username=alice&password=looking-glass"
+    /// The variables of a browser that signs in as bob.
+    static let bob = ["SCRIPTED_BROWSER_FORM": "username=bob&password=builder"]
 
     fileprivate init(home: String, provider: LocalProvider) throws {
         (self.home, self.provider) = (home, provider)
@@ -121,7 +123,7 @@ func withDesk(
 
 /// The limit on simultaneous fixtures, so that the processes of a hundred tests do not starve each other.
 private final class Seats: Sendable {
-    static let shared = Seats(count: 4 * ProcessInfo.processInfo.activeProcessorCount)
+    static let shared = Seats(count: 8 * ProcessInfo.processInfo.activeProcessorCount)
     private let free: Watched<Int>
 
     init(count: Int) { free = Watched(count) }

@@ -15,6 +15,14 @@ enum Namespace {
         return unshare(["--mount"]) + ["sh", "-c", script, folder]
     }
 
+    /// Shows a program only its own processes and those of its children. They end with it.
+    static var ownProcesses: [String] { unshare(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]) }
+
+    /// Puts a file in the place of another one.
+    static func replacing(_ path: String, by file: String) -> [String] {
+        unshare(["--mount"]) + ["sh", "-c", #"mount --bind "$0" "$1" && shift && exec "$@""#, file, path]
+    }
+
     /// Returns whether processes can be started with this prefix.
     static func isPossible(_ words: [String]) async throws -> Bool {
         try await ChildProcess(words + ["true"], environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]).outcome()

@@ -53,7 +53,7 @@ struct Redirects: Sendable {
             _ = try await transport.send(TransportRequest(HTTPRequest(method: .get, url: SecureURL(url))))
             return false
         } catch {
-            return (error as? AuthError)?.message.hasSuffix("refused") == true
+            return (error as? AuthError)?.message.contains(" refused") == true
         }
     }
 }

@@ -4,6 +4,15 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ScriptedBrowserTests {
+    @Test func `an error page is an error, with its text in the report`() async throws {
+        try await withDesk { fixture in
+            let url = fixture.provider.url(.authorization) + "?client_id=wrong"
+            let browser = try fixture.start([BuiltProducts.path("scripted-browser")], [url])
+            #expect(try await browser.outcome().errors.contains("has the status 400"))
+            #expect(try await fixture.browser.page().contains("has the status 400"))
+        }
+    }
+
     @Test func `a browser with unread output still ends`() async throws {
         try await withDesk { fixture in
             let pipe = fixture.home + "/unread"

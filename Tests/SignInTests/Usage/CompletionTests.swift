@@ -26,14 +26,14 @@ struct CompletionTests {
 
     @Test func `bash completes commands, options and the names of profiles`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login("--profile", "work").result()
+            try await fixture.signIn(profile: "work")
             let path = try await script("bash", fixture)
             func completions(_ words: String...) async throws -> [String] {
                 let complete = """
                     source "$0"
                     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
                     COMP_POINT=${#COMP_LINE}
-                    _sign-in sign-in "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+                    _sign_in sign-in "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
                     printf '%s\\n' "${COMPREPLY[@]}"
                     """
                 let outcome = try await ChildProcess(
@@ -52,6 +52,11 @@ struct CompletionTests {
             for option in ["--client-key", "--client-secret-file", "--ca-file"] {
                 #expect(try await completions("sign-in", "login", option, key.dropLast(2).description) == [key])
             }
+            // As `sh`, or with `set -o posix`.
+            let posix = try await ChildProcess(
+                ["bash", "--posix", "-c", "source \"$0\"; complete -p sign-in", path], environment: fixture.environment
+            ).outcome()
+            #expect(posix.status == 0 && posix.errors.isEmpty, "\(posix)")
             // After `file:`, bash completes the names of files itself.
             #expect(try String(contentsOfFile: path, encoding: .utf8).contains("complete -o filenames -o default "))
         }

@@ -7,7 +7,7 @@ import Testing
 struct FewDescriptorsTests {
     @Test func `with too few descriptors each command fails with a clear error, and the session stays`() async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let before = try fixture.session()
             let commands = [
                 ["token", "--force-refresh"], ["userinfo"], ["status"], ["logout", "--local"],
@@ -29,7 +29,7 @@ struct FewDescriptorsTests {
     /// The command does what it can, and nothing is lost.
     @Test(arguments: [35, 36, 40, 50]) func `a refresh with few descriptors succeeds`(limit: Int) async throws {
         try await withDesk { fixture in
-            _ = try await fixture.login().result()
+            try await fixture.signIn()
             let script = #"ulimit -n \#(limit); exec "$0" "$@""#
             let prefix = ["sh", "-c", script, try BuiltProducts.path("sign-in")]
             _ = try await fixture.start(prefix, ["token", "--json", "--force-refresh"]).outcome().result()

@@ -30,7 +30,13 @@ struct WrongUsageTests {
         (["login", "--isuer", "https://op.example", "--client-id", "app"], "no option '--isuer'; see 'sign-in login"),
         (["login", "--client-id", "app", "--isuer=https://op.example"], "no option '--isuer'; see 'sign-in login"),
         (["token", "--forse-refresh"], "no option '--forse-refresh'; see 'sign-in token"),
-        (["login", "--issuer", "https://op.example", "--dpop"], "'--client-id <client-id>'"),
+        (["login", "--issuer", "https://op.example", "--dpop"], "expected --client-id"),
+        (["login"], "expected --issuer and --client-id, or the --profile of a sign-in"),
+        (["device"], "expected --issuer and --client-id, or the --profile of a sign-in"),
+        (["device", "--issuer", "https://op.example"], "expected --client-id"),
+        (["register"], "expected --issuer"),
+        (["register", "--issuer", "https://op.example"], "expected --redirect-uri"),
+        (["password", "--issuer", "https://op.example"], "expected --"), (["discover"], "expected <issuer>"),
     ])
     func `a misspelled command or option is named`(arguments: [String], message: String) async throws {
         try await withDesk { fixture in
@@ -57,6 +63,28 @@ struct WrongUsageTests {
             let text = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             let add = "git config --global --add credential.https://git.example.org.helper \\ '!sign-in helper git"
             #expect(text.contains("git config --global credential.https://git.example.org.helper '' " + add), "\(help)")
+        }
+    }
+
+    @Test func `the help of a sign-in begins with the usual options, and groups the others`() async throws {
+        try await withDesk { fixture in
+            for command in ["login", "device"] {
+                let help = try await fixture.run(command, "--help").outputLines
+                #expect(help.allSatisfy { $0.count <= 80 })
+                var sections: [(title: String, options: [String])] = []
+                for line in help {
+                    if let title = line.wholeMatch(of: /([A-Z ]+):/)?.1 {
+                        sections.append((String(title), []))
+                    } else if !sections.isEmpty, let option = line.firstMatch(of: /^  (?:-h, )?(--[a-z-]+)/)?.1 {
+                        sections[sections.count - 1].options.append(String(option))
+                    }
+                }
+                let own = command == "login" ? ["BROWSER", "SESSION"] : []
+                let titles = ["USUAL OPTIONS", "WHERE", "CLIENT", "REQUEST"] + own + ["NETWORK AND LOG", "OPTIONS"]
+                #expect(sections.map(\.title) == titles)
+                #expect(sections.first?.options.count == (command == "login" ? 10 : 8), "\(sections)")
+                #expect(sections.last?.options == ["--version", "--help"], "\(sections)")
+            }
         }
     }
 
@@ -131,7 +159,7 @@ struct WrongUsageTests {
     }
 
     @Test(arguments: [
-        "login", "device", "logout", "status", "accounts", "use", "token", "request", "userinfo", "exchange",
+        "login", "device", "logout", "status", "use", "token", "request", "userinfo", "exchange",
         "client-credentials", "register", "discover", "demo", "password", "helper git", "helper kubectl",
         "helper docker", "helper", "",
     ])

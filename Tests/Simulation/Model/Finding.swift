@@ -13,14 +13,14 @@ struct Finding: Sendable {
         seed: UInt64, episodes: Int, losesLocks: Bool = false, _ client: Client, _ flaw: Flaw? = nil
     ) -> (tally: InvariantChecker.Tally, months: Double, found: Finding?) {
         var generator = ScheduleGenerator(seed: seed, losesLocks: losesLocks)
-        let (steps, setting) = (generator.steps(episodes: episodes), generator.setting)
-        func simulate(_ steps: [Step], _ watched: Invariant?, isTraced: Bool = false) -> Simulation {
+        let (steps, setting) = (generator.schedule(episodes: episodes), generator.setting)
+        func simulate(_ steps: Schedule, _ watched: Invariant?, isTraced: Bool = false) -> Simulation {
             let simulation = Simulation(setting, client: client, flaw: flaw, watching: watched, isTraced: isTraced)
             simulation.run(steps)
             return simulation
         }
         let simulation = simulate(steps, flaw?.breaks)
-        let months = Double(simulation.clock.time) / 1000 / 86_400 / 30 * Double(setting.processes)
+        let months = Double(simulation.world.now) / 1000 / 86_400 / 30 * Double(setting.processes)
         guard let violation = simulation.checker.violation else { return (simulation.checker.tally, months, nil) }
         let shortest = Shrinking { simulate($0, violation.invariant).isOver }.shortest(of: steps)
         let again = simulate(shortest, violation.invariant, isTraced: true)

@@ -6,21 +6,18 @@ import Foundation
 enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
-    case blamesEverybody, storesFractions, keepsTheLock, movesWithoutMark, movesNothing, leavesWhatIsNew
+    case blamesEverybody, storesFractions, keepsTheLock
     case storesLate, leavesNoMark, believesRefusals
     /// A database without fencing, and a process that sends although it knows that it has lost the lock.
     case writesLate, sendsWithoutLock
-    /// A refresh that takes a session for signed out although it may have been moved while the lock was lost.
-    case revokesMoved
 
     /// Whether the flaw does harm only if the store loses locks.
-    var needsLostLocks: Bool { [.writesLate, .sendsWithoutLock, .revokesMoved].contains(self) }
+    var needsLostLocks: Bool { [.writesLate, .sendsWithoutLock].contains(self) }
 
     /// The invariant that the flaw breaks and that the simulation has to find; nil if other protections make up for it.
     var breaks: Invariant? {
         switch self {
-        case .endsOnAnyError, .forgetsToReread, .movesNothing, .leavesWhatIsNew, .storesLate, .revokesMoved:
-            .sessionKept
+        case .endsOnAnyError, .forgetsToReread, .storesLate: .sessionKept
         case .presentsFromMemory: .noReuse
         case .presentsWithoutLock, .writesLate, .sendsWithoutLock: .oneRequest
         case .refreshesAnyway: .oneRefresh
@@ -32,7 +29,6 @@ enum Flaw: String, CaseIterable {
         case .blamesEverybody: .ownErrors
         case .storesFractions: .readable
         case .keepsTheLock: .healthyAgain
-        case .movesWithoutMark: .onePlace
         case .leavesNoMark, .believesRefusals: nil
         }
     }
@@ -41,7 +37,7 @@ enum Flaw: String, CaseIterable {
 extension Simulation {
     /// The time that the rules receive.
     var now: Timestamp {
-        let timestamp = clock.timestamp
+        let timestamp = clock.timestamp(at: world.now)
         guard flaw == .storesFractions else { return timestamp }
         return Timestamp(
             wall: timestamp.wall, sinceBoot: timestamp.sinceBoot + .nanoseconds(123_456), boot: timestamp.boot)
@@ -49,24 +45,30 @@ extension Simulation {
 
     /// Applies ``SessionRules/apply(_:to:known:at:occurredAt:)``, altered by the flaw.
     func decide(
-        _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: SessionRules.Knowledge,
-        at now: Timestamp, occurredAt time: Timestamp?
+        _ event: SessionRules.Event, _ stored: inout AuthStateRecord?, _ known: AuthStateRecord,
+        at _: Timestamp, occurredAt time: Timestamp?, _ life: Life
     ) -> SessionRules.Decision {
-        let before = stored
-        var (event, known, later) = (event, known, now)
+        let (before, now, asked) = (stored, now, event.need)
+        var (event, later) = (event, now)
         switch (flaw, event) {
-        case (.ignoresAbsence, _): known = .init(record: known.record, wasStored: false)
-        case (.ignoresID, _) where stored != nil && stored?.id != known.record.id: stored = known.record
-        case (.presentsFromMemory, .tokenNeeded(_, .unlocked)) where stored?.id == known.record.id,
-            (.presentsFromMemory, .tokenNeeded(_, .held)) where stored?.id == known.record.id:
-            stored = known.record
-        case (.forgetsToReread, .failed) where stored?.id == known.record.id: stored = known.record
+        case (.ignoresAbsence, _): stored = stored ?? known
+        case (.ignoresID, _) where stored != nil && stored?.id != known.id: stored = known
+        case (.presentsFromMemory, .tokenNeeded(_, .unlocked)) where stored?.id == known.id,
+            (.presentsFromMemory, .tokenNeeded(_, .held)) where stored?.id == known.id:
+            stored = known
+        case (.forgetsToReread, .failed) where stored?.id == known.id: stored = known
         case (.refreshesAnyway, .tokenNeeded(var need, .held)):
             (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
             event = .tokenNeeded(need, .held)
         case (.refreshesAnyway, .tokenNeeded(var need, .unlocked)):
             (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))
             event = .tokenNeeded(need, .unlocked)
+        case (.endsOnAnyError, .failed(let attempt, var error, let jitter)):
+            (error.code, error.outcome, error.isTemporary) = (.invalidGrant, .refused, false)
+            event = .failed(attempt, error, jitter: jitter)
+        case (.blamesEverybody, .failed(let attempt, var error, let jitter)) where error.code == "invalid_scope":
+            (error.code, error.server) = (.invalidResponse, nil)
+            event = .failed(attempt, error, jitter: jitter)
         default: break
         }
         var decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
@@ -77,16 +79,24 @@ extension Simulation {
             stored = before
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
         case (.leavesNoMark, .tokenNeeded(_, .held), _): stored?.pendingRefresh = nil
-        case (.believesRefusals, .failed, _) where before?.id == known.record.id:
-            var memory: AuthStateRecord? = known.record
+        case (.believesRefusals, .failed, _) where before?.id == known.id:
+            var memory: AuthStateRecord? = known
             let believed = SessionRules.apply(event, to: &memory, known: known, at: later, occurredAt: time)
             if memory?.end != nil { (stored, decision) = (memory, believed) }
         case (.pausesAtOnce, .failed, .fail(let error)) where error.code != .signInRequired:
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
         default: break
         }
+        switch (flaw, event) {
+        case (.storesLate, .received): (stored, decision) = (before, SessionRules.Decision(.done))
+        case (.publishesBeforeStored, .received(let attempt, let response)):
+            checker.handsOut(response.token, for: attempt.need, server)
+        default: break
+        }
+        life.decided = (decision, event, known.id, time)
+        if case .send(let attempt) = decision.action { life.attempt = (attempt, asked ?? attempt.need) }
         // A change that is stored late was checked when it happened.
-        if time == nil { checker.decides(decision, event, event.need, known.record.id, at: now) }
+        if time == nil { checker.decides(decision, event, event.need, known.id, at: now) }
         return decision
     }
 }

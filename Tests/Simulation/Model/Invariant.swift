@@ -11,7 +11,6 @@ enum Invariant: String, CaseIterable {
     case noOverwrite = "a new sign-in is not overwritten by something old"
     case pauses = "nothing is sent inside a pause, and there is none after a first failure"
     case ownErrors = "an error about a caller's own parameters is reported to no other"
-    case onePlace = "a session is in one store only"
     case readable = "the record is read as it was written"
     case healthyAgain = "when all is well again, a call succeeds"
 }

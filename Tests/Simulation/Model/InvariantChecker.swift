@@ -21,7 +21,6 @@ final class InvariantChecker {
         var refusedAgain = 0
         /// Refresh tokens that were sent by a process that had lost the lock, and could not know it.
         var late = 0
-        var moves = 0
         var faults = 0
         /// How often each invariant was violated, in a run that continues after a violation.
         var violations: [Invariant: Int] = [:]
@@ -55,12 +54,6 @@ final class InvariantChecker {
     /// Sessions that ended while the store could not record it.
     var endedInMemory: Set<String> = []
     private var gone: Set<String> = []
-    /// Signed-out sessions that a mover has copied to the other store and not yet removed from there.
-    private var revived: Set<String> = []
-    /// Sessions that were signed out while they were being moved.
-    private var entombed: Set<String> = []
-    /// Sessions that a new sign-in has replaced while they were being moved.
-    private var replaced: Set<String> = []
     private var failures: [String: Failure] = [:]
     private var writes = 0
 
@@ -100,58 +93,15 @@ final class InvariantChecker {
                 "a session of an earlier sign-in took the place of the newer one")
             require(old != nil || new == nil, .noReturn, "a session came to be without a sign-in")
             require(old?.id != new?.id || old?.end == nil || new?.end != nil, .noReturn, "an ended session continues")
-            // The mark that a sign-out leaves on a copy is not a session.
-            let isThere = new.map { ($0.refreshToken ?? $0.accessToken?.value) != nil } ?? false
-            let isGone = new.map { gone.contains($0.id) && !revived.contains($0.id) } ?? false
-            require(!isThere || !isGone, .noReturn, "a removed session is there again")
-            if let old, let new, old.end == nil, new.end != nil, new.move == nil {
-                checkEnd(of: old, by: event, server)
-            }
+            require(!(new.map { gone.contains($0.id) } ?? false), .noReturn, "a removed session is there again")
+            if let old, let new, old.end == nil, new.end != nil { checkEnd(of: old, by: event, server) }
         }
-        if let old, old.id != new?.id || new?.move != nil { removes(old, new, by: event) }
+        if let old, old.id != new?.id { gone.insert(old.id) }
         if let token = new?.refreshToken?.reveal() { server.fates[token] = .stored }
-        // If the session was signed out during a move, the copy in the other store may be used until the next move.
-        if let used = old?.refreshToken?.reveal(), let new, old?.id == new.id, used != new.refreshToken?.reveal(),
-            new.move == nil
-        {
+        if let used = old?.refreshToken?.reveal(), let new, old?.id == new.id, used != new.refreshToken?.reveal() {
             superseded.insert(used)
         }
         for kind in CallKind.allCases { (new?.token(for: kind.parameters)?.value).map { _ = storedTokens.insert($0) } }
-    }
-
-    private func removes(_ record: AuthStateRecord, _ new: AuthStateRecord?, by event: SessionRules.Event?) {
-        // The copy in the other store may be used until the next move finds that the session is over.
-        if new?.id == record.id { return _ = entombed.insert(record.id) }
-        // If a new sign-in replaces a session that is being moved, that session may still arrive in the other store.
-        if record.move != nil, event == nil {
-            entombed.remove(record.id)
-            return _ = replaced.insert(record.id)
-        }
-        gone.insert(record.id)
-    }
-
-    /// Whether a session was removed from a store in which it was used.
-    func isGone(_ id: String) -> Bool { gone.contains(id) }
-
-    /// Checks the end of a run, when no move is in progress and none has to be continued.
-    func ends(_ stores: [SimulatedStore]) {
-        let used = Set(stores.compactMap(\.record).filter { $0.move == nil }.map(\.id))
-        require(
-            revived.isEmpty && entombed.isDisjoint(with: used), .noReturn,
-            "a session that was signed out on its way is used in the other store")
-    }
-
-    /// Checks a change of a store by a move.
-    func moves(_ old: AuthStateRecord?, _ new: AuthStateRecord?, among stores: [SimulatedStore]) {
-        checkReadable(new)
-        // A marked copy is not used. If the session was signed out just now, the mover finds it in its next step. If
-        // the mover dies, the next one does.
-        if let new, new.move == nil, gone.contains(new.id) { revived.insert(new.id) }
-        if new == nil, let old { revived.remove(old.id) }
-        require(old == nil || new == nil || old?.id == new?.id || old?.move != nil, .noOverwrite, "a move took a place")
-        guard let old, old.id != new?.id, old.end == nil else { return }
-        let isOver = [gone, entombed, replaced].contains { $0.contains(old.id) }
-        require(isOver || stores.contains { $0.record?.id == old.id }, .sessionKept, "a move has removed it everywhere")
     }
 
     private func checkReadable(_ new: AuthStateRecord?) {
@@ -317,7 +267,6 @@ extension InvariantChecker.Tally {
         sum.stalls += other.stalls
         sum.refusedAgain += other.refusedAgain
         sum.late += other.late
-        sum.moves += other.moves
         sum.faults += other.faults
         sum.violations.merge(other.violations, uniquingKeysWith: +)
     }

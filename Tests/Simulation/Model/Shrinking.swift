@@ -1,9 +1,9 @@
 /// A search for the shortest schedule that still fails, by leaving out steps that the failure does not need.
 struct Shrinking {
     /// Returns whether a schedule fails in the same way as the original one.
-    let fails: ([Step]) -> Bool
+    let fails: (Schedule) -> Bool
 
-    func shortest(of schedule: [Step]) -> [Step] {
+    func shortest(of schedule: Schedule) -> Schedule {
         var shortest = schedule
         var size = max(1, shortest.count / 2)
         while size >= 1 {
@@ -22,11 +22,11 @@ struct Shrinking {
     }
 
     /// Returns the schedule with fewer steps of a task, if that still fails.
-    private func simpler(_ schedule: [Step], at index: Int) -> [Step] {
-        guard case .go(let process, let task, let count) = schedule[index] else { return schedule }
+    private func simpler(_ schedule: Schedule, at index: Int) -> Schedule {
+        guard case .go(let process, let task, let count) = schedule[index].step else { return schedule }
         for fewer in 1..<max(count, 1) {
             var candidate = schedule
-            candidate[index] = .go(process, task: task, count: fewer)
+            candidate[index].step = .go(process, task: task, count: fewer)
             if fails(candidate) { return candidate }
         }
         return schedule

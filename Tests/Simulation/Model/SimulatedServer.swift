@@ -122,7 +122,7 @@ extension SimulatedServer.Response {
 }
 
 extension SimulatedServer {
-    fileprivate static func page(_ status: Int, _ type: String, _ body: String, retryAfter: Int? = nil)
+    static func page(_ status: Int, _ type: String, _ body: String, retryAfter: Int? = nil)
         -> TransportResponse
     {
         var response = HTTPResponse(status: .init(code: status), headerFields: [.contentType: type])

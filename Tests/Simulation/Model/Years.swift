@@ -21,7 +21,7 @@ package enum Protection: String, CaseIterable, Sendable {
 }
 
 /// Users of an app over years: several processes on one machine, with sleep, restarts, crashes, lost responses, slow
-/// keys, rotation with and without grace, full disks, wrong clocks, moves between stores and sign-outs.
+/// keys, rotation with and without grace, full disks, wrong clocks and sign-outs.
 package struct Years: Sendable {
     private let years: Double
     private let seed: UInt64
@@ -70,10 +70,10 @@ package struct Years: Sendable {
         seed: UInt64, tally: InvariantChecker.Tally, years: Double
     ) {
         var generator = ScheduleGenerator(seed: seed, losesLocks: losesLocks)
-        let steps = generator.steps(episodes: Self.episodes)
+        let steps = generator.schedule(episodes: Self.episodes)
         let simulation = Simulation(generator.setting, client: client, flaw: missing?.flaw, isCounting: true)
         simulation.run(steps)
-        return (seed, simulation.checker.tally, Double(simulation.clock.time) / 1000 / 86_400 / 365)
+        return (seed, simulation.checker.tally, Double(simulation.world.now) / 1000 / 86_400 / 365)
     }
 
     /// The result of a simulation.
@@ -95,7 +95,6 @@ package struct Years: Sendable {
             [
                 ("years of use", "\(Int(years))"), ("users", "\(users)"), ("faults struck", "\(tally.faults)"),
                 ("tokens handed out", "\(tally.tokens)"), ("refreshes", "\(tally.refreshes)"),
-                ("moves between stores", "\(tally.moves)"),
                 ("signed out by the provider or the user", "\(tally.revoked)"),
                 ("signed out by an ID token of another user", "\(tally.foreign)"),
                 ("signed out unavoidably", "\(tally.unavoidable)"),
@@ -113,9 +112,15 @@ package struct Years: Sendable {
 
 extension Simulation {
     static func client() throws -> Client {
-        Client(
+        var client = Client(
             id: "app",
             provider: try ProviderMetadata(
-                issuer: "https://op.example", endpoints: [.token: "https://op.example/token"]))
+                issuer: "https://op.example",
+                endpoints: [
+                    .token: "https://op.example/token", .keys: "https://op.example/keys",
+                    .revocation: "https://op.example/revoke",
+                ]))
+        client.idTokenRules.signedResponseAlgorithm = "ES256"
+        return client
     }
 }

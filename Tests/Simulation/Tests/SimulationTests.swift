@@ -64,10 +64,10 @@ struct SimulationTests {
             \(total.tokens) tokens handed out, \(total.requests) requests, \(total.refreshes) refreshes; \
             sessions ended by the provider's side or the user: \(total.revoked), by a foreign ID token: \
             \(total.foreign), lost unavoidably: \(total.unavoidable), by our mistake: \(found == nil ? 0 : 1); \
-            stalls: \(total.stalls), moves: \(total.moves), sent after the loss of the lock: \(total.late), \
+            stalls: \(total.stalls), sent after the loss of the lock: \(total.late), \
             tokens that their caller had refused: \(total.refusedAgain)
             """)
-        #expect(found != nil || total.refreshes > seeds.count && total.moves > seeds.count)
+        #expect(found != nil || total.refreshes > seeds.count)
         #expect(found != nil || seeds.count < 50 || total.late > 0)
         // A run has about sixteen process-months. Fewer than some dozens of runs may have less.
         #expect(found != nil || seeds.count < 50 || months > 10 * Double(seeds.count))
@@ -83,7 +83,7 @@ struct SimulationTests {
                     var setting = generator.setting
                     (setting.manner.rotates, setting.manner.grace) = (rotates, grace)
                     let simulation = Simulation(setting, client: client)
-                    simulation.run(generator.steps(episodes: Self.episodes))
+                    simulation.run(generator.schedule(episodes: Self.episodes))
                     total += simulation.checker.tally
                     if let violation = simulation.checker.violation { violations.append("\(seed): \(violation)") }
                 }
@@ -100,7 +100,7 @@ struct SimulationTests {
         let traces = (0..<2).map { _ in
             var generator = ScheduleGenerator(seed: 7)
             let simulation = Simulation(generator.setting, client: client, isTraced: true)
-            simulation.run(generator.steps(episodes: 20))
+            simulation.run(generator.schedule(episodes: 20))
             return simulation.trace
         }
         #expect(traces[0] == traces[1] && traces[0].count > 100)
@@ -109,11 +109,15 @@ struct SimulationTests {
     @Test(arguments: Flaw.allCases.filter { $0.breaks != nil })
     func `a driver that gets it wrong is found out, with a short trace`(flaw: Flaw) async throws {
         let client = try Simulation.client()
+        // Not every user who is affected has a short story.
         let found = await Self.onThreadOfItsOwn { () -> Finding? in
+            var first: Finding?
             for seed in UInt64(1)...200 {
-                if let found = Self.run(seed: seed, client, flaw).found { return found }
+                guard let found = Self.run(seed: seed, client, flaw).found else { continue }
+                first = first ?? found
+                if found.trace.count <= 40 { return found }
             }
-            return nil
+            return first
         }
         let report = try #require(found, "\(flaw) was not found out")
         #expect(report.violation.invariant == flaw.breaks)

@@ -19,8 +19,6 @@ import JOSE
 ///     keyring-program record                                 (the session as it is stored)
 ///     keyring-program expire                                 (takes the rest of its life from the access token)
 ///     keyring-program choose FILE
-///     keyring-program move FILE [--die-after CHANGES]        (from the file to the keyring)
-///     keyring-program move-back FILE [--die-after CHANGES]   (from the keyring to the file)
 ///
 /// With `--unattended` as a call without a waiting user, with `--expected` as one that expects a session.
 /// The entry is one of a test's own, or another app's: `--application NAME --account NAME --label TEXT`.
@@ -29,7 +27,6 @@ import JOSE
 enum Main {
     static func main() async {
         var arguments = Array(CommandLine.arguments.dropFirst())
-        var lifetime = Int.max
         func option(_ name: String) -> String? {
             guard let index = arguments.firstIndex(of: name), index + 1 < arguments.count else { return nil }
             defer { arguments.removeSubrange(index...index + 1) }
@@ -47,13 +44,12 @@ enum Main {
         let (isUnattended, expectsSession) = (flag("--unattended"), flag("--expected"))
         if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
         if let library = option("--library") { store.library = library }
-        if let changes = option("--die-after").flatMap(Int.init) { lifetime = changes }
         let start = ContinuousClock.now
         var result: JSON.Object
         do {
             result = try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
                 try await TokenStoreCall.$expectsSession.withValue(expectsSession) {
-                    try await run(arguments, store, lifetime)
+                    try await run(arguments, store)
                 }
             }
         } catch let error as AuthError {
@@ -68,7 +64,7 @@ enum Main {
     }
 
     private static func run(
-        _ arguments: [String], _ store: KeyringTokenStore, _ lifetime: Int
+        _ arguments: [String], _ store: KeyringTokenStore
     ) async throws -> JSON.Object {
         switch arguments.first ?? "" {
         case "conformance":
@@ -156,15 +152,6 @@ enum Main {
             let record = try await store.load()
             return ["record": try record.map { try JSON(parsing: $0.encoded()) } ?? .null]
         case "expire": try await store.update { $0 = try $0.map(expired) }
-        case "move", "move-back":
-            let life = Life(lifetime)
-            let file = MortalStore(base: FileTokenStore(path: arguments[1]), life: life)
-            let keyring = MortalStore(base: store, life: life)
-            let isBack = arguments[0] == "move-back"
-            return [
-                "moved": .bool(
-                    isBack ? try await keyring.moveSession(to: file) : try await file.moveSession(to: keyring))
-            ]
         default: return ["error": "wrong usage"]
         }
         let record = try await store.load()
@@ -245,40 +232,3 @@ enum Main {
 }
 
 struct CommandFailure: Error {}
-
-/// How many changes of stores this process lives to see.
-final class Life: Sendable {
-    private let left: LockedValue<Int>
-
-    init(_ changes: Int) { left = LockedValue(changes) }
-
-    func end(before isChange: Bool) {
-        guard isChange else { return }
-        let isOver = left.withLock { left in
-            left -= 1
-            return left < 0
-        }
-        if isOver { kill(getpid(), SIGKILL) }
-    }
-}
-
-/// A store whose process is killed instead of the change that is one too many.
-struct MortalStore<Base: TokenStore>: TokenStore {
-    let base: Base
-    let life: Life
-
-    var location: String { base.location }
-    func load() async throws -> AuthStateRecord? { try await base.load() }
-    func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
-
-    func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-    ) async throws -> Result {
-        try await base.update { [life] record in
-            let old = record
-            let result = try change(&record)
-            life.end(before: record != old)
-            return result
-        }
-    }
-}

@@ -7,7 +7,8 @@ internal import ScriptedBrowser
 /// A browser for tests to name in `$BROWSER`: opens the URL that is its last argument and plays the user's part.
 ///
 /// `SCRIPTED_BROWSER_FORM` is what to enter into forms, as a query. `SCRIPTED_BROWSER_REPORT` names a file or a pipe that
-/// is there and gets two lines of JSON: `{"arguments":[…]}` at the start, `{"page":"…"}` or `{"error":"…"}` at the end.
+/// is there and gets two lines of JSON: `{"arguments":[…]}` at the start, `{"page":"…"}` or `{"error":"…"}` at the end. The
+/// error is on standard error too.
 @main
 enum Main {
     static func main() async {
@@ -20,8 +21,11 @@ enum Main {
             let browser = ScriptedBrowser(transport: transport, entries: try entries(), leave: leave)
             report(["page": .string(try await browser.visit(CommandLine.arguments.last ?? ""))])
         } catch {
-            report(["error": .string("\(error)")])
-            exit(1)
+            let text = (error as? AuthError)?.message ?? "\(error)"
+            report(["error": .string(text)])
+            put("scripted-browser: \(text)\n", to: STDERR_FILENO)
+            // A browser that shows an error page has not failed: the program that started it goes on waiting.
+            exit((error as? AuthError)?.httpStatus == nil ? 1 : 0)
         }
     }
 
@@ -45,7 +49,11 @@ enum Main {
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         guard fcntl(descriptor, F_SETFL, O_APPEND) == 0 else { return }
-        var rest = Array((line.serialized() + "\n").utf8)[...]
+        put(line.serialized() + "\n", to: descriptor)
+    }
+
+    private static func put(_ text: String, to descriptor: CInt) {
+        var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let written = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
             guard written > 0 || errno == EINTR else { return }

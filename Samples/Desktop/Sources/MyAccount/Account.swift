@@ -5,13 +5,23 @@ import AppAuth
     enum Status {
         case starting
         case signedOut(problem: AuthError?)
-        /// The user is in the browser. The URL is nil until the request is ready.
-        case signingIn(url: String?)
+        case signingIn(BrowserStep)
         case signedIn(Claims?)
         /// The session is over: only a new sign-in helps.
         case ended
         /// The session is removed from this machine. The browser ends the session at the provider.
-        case signingOut(url: String?)
+        case signingOut(BrowserStep)
+    }
+
+    /// What the user has to do in a browser.
+    struct BrowserStep {
+        /// The URL to open in a browser. It is nil until the request is ready, and while a browser has the URL of a sign-out,
+        /// which contains the ID token.
+        var url: String?
+        /// Whether a browser was started. If not, the user opens the URL.
+        var hasBrowser = true
+        /// Why no browser was started, or what may go wrong with it.
+        var problem: String?
     }
 
     /// The provider and the client that the app is registered as.
@@ -26,22 +36,15 @@ import AppAuth
     private(set) var status = Status.starting { didSet { changed() } }
     /// The failure of the latest refresh, if no later one succeeded: for example, the computer is offline.
     private(set) var trouble: AuthError? { didSet { changed() } }
-    /// Where the session is stored.
-    private(set) var storage = Storage.file(path: "", because: nil) { didSet { changed() } }
+    /// Where the session is stored: the keyring, or a file and why. It is nil until the keyring has responded.
+    private(set) var storage: TokenStoreChoice? { didSet { changed() } }
     /// Called after each change.
     var changed: () -> Void = {}
-
-    enum Storage {
-        case keyring
-        /// The error says why the keyring was not used.
-        case file(path: String, because: AuthError?)
-    }
 
     var issuer: Issuer { signIn.issuer }
 
     private let configuration: Configuration
     private var signIn: SignIn
-    private var store: (any TokenStore)?
     private var session: AuthState?
     private var work: Task<Void, Never>?
     private var watching: Task<Void, Never>?
@@ -56,48 +59,77 @@ import AppAuth
             appName: "My Account")
         // The observer is called on any thread.
         signIn.observe = { [weak self] event in
-            guard case .authorization(let url) = event else { return }
-            Task { @MainActor in
-                if let self, case .signingIn = self.status { self.status = .signingIn(url: url) }
-            }
+            Task { @MainActor in self?.note(event) }
         }
     }
 
-    /// Restores the session of an earlier run. Opens no browser and sends nothing, so it works offline.
+    /// Restores the session of an earlier run. Opens no browser and sends nothing, so it works offline. It prompts nobody
+    /// either: a locked keyring stays locked until the user presses a button.
     func restore() {
         perform { [self] in
-            let file = try FileTokenStore(appID: configuration.appID)
-            let choice = try await signIn.keyringStore(application: configuration.appID).orElse(file)
-            store = choice.store
-            storage = choice.isKeyring ? .keyring : .file(path: file.path, because: choice.refusal)
-            guard let session = try await AuthState(restoring: choice.store, environment: .live),
-                await session.record.client.provider.issuer == signIn.issuer,
-                await session.record.client.id == signIn.clientID
-            else { return status = .signedOut(problem: nil) }
-            await use(session)
+            let isThere = try await TokenStoreCall.$isUnattended.withValue(true) { try await restoreSession() }
+            if !isThere { status = .signedOut(problem: nil) }
         }
     }
 
+    /// Signs the user in, unless the keyring has a session after the user has unlocked it.
     func beginSignIn() {
-        guard let store else { return restore() }
-        status = .signingIn(url: nil)
-        perform { [self] in await use(try await signIn.run(store: store)) }
+        status = .starting
+        perform { [self] in
+            if session == nil, storage == nil || isKeyringLocked, try await restoreSession() { return }
+            guard let storage else { return }
+            status = .signingIn(BrowserStep())
+            await use(try await signIn.run(store: storage.store))
+        }
+    }
+
+    /// Whether the keyring is locked, or does not exist yet, and the user was not prompted.
+    var isKeyringLocked: Bool { storage?.refusal?.storeProblem == .locked }
+
+    /// Chooses the store, and restores the session that is in it.
+    ///
+    /// - Returns: Whether there is one.
+    private func restoreSession() async throws -> Bool {
+        let choice = try await signIn.keyringOrFile(appID: configuration.appID)
+        storage = choice
+        guard let session = try await AuthState(restoring: choice.store, environment: .live),
+            await session.record.client.provider.issuer == signIn.issuer,
+            await session.record.client.id == signIn.clientID
+        else { return false }
+        await use(session)
+        return true
+    }
+
+    private func note(_ event: SignIn.Event) {
+        guard case .signingIn(var step) = status else { return }
+        switch event {
+        case .authorization(let url): step.url = url
+        case .browserObstacle(let obstacle): step.problem = obstacle.message
+        case .withoutBrowser(let error, _): (step.hasBrowser, step.problem) = (false, error?.message)
+        default: return
+        }
+        status = .signingIn(step)
     }
 
     /// Opens another browser window, for a user who has closed the first one.
     ///
     /// As at the first time, the browser is started with a one-time URL: every user of the machine can read its arguments,
-    /// and the address contains the request's `state` or the `id_token_hint` (RFC 6749 §10.12).
+    /// and the address contains the request's `state` (RFC 6749 §10.12).
     func openAgain() {
-        guard let address, let opener = try? LoopbackRedirectListener() else { return }
+        guard let address = browserStep?.url, let opener = try? LoopbackRedirectListener() else { return }
         self.opener = opener
-        Task { _ = try? await Browser.system.open(opener.oneTimeURL(redirectingTo: address)) }
+        Task {
+            let url = opener.oneTimeURL(redirectingTo: address)
+            do { try await Browser.system.open(url) } catch let error as AuthError {
+                note(.withoutBrowser(error, canUseDevice: false))
+            }
+        }
     }
 
-    /// The URL to open in a browser, while the user has something to do there.
-    var address: String? {
+    /// What the user has to do in a browser now, or nil.
+    var browserStep: BrowserStep? {
         switch status {
-        case .signingIn(let url), .signingOut(let url): url
+        case .signingIn(let step), .signingOut(let step): step
         case .starting, .signedOut, .signedIn, .ended: nil
         }
     }
@@ -123,19 +155,26 @@ import AppAuth
     func beginSignOut() {
         guard let session else { return }
         watching?.cancel()
-        status = .signingOut(url: nil)
+        status = .signingOut(BrowserStep())
         perform { [self] in
             defer { self.session = nil }
             var signOut = SignOut(appName: "My Account")
             signOut.observe = { [weak self] event in
-                guard case .endSession(let url) = event else { return }
-                Task { @MainActor in
-                    if let self, case .signingOut = self.status { self.status = .signingOut(url: url) }
-                }
+                Task { @MainActor in self?.note(event) }
             }
             let report = try await signOut.run(session)
             status = .signedOut(problem: report.endSessionError)
         }
+    }
+
+    private func note(_ event: SignOut.Event) {
+        guard case .signingOut(var step) = status else { return }
+        switch event {
+        case .browserObstacle(let obstacle): step.problem = obstacle.message
+        case .endSession(let url): (step.url, step.hasBrowser) = (url, false)
+        default: return
+        }
+        status = .signingOut(step)
     }
 
     /// Prepares for the end of the process: new tokens must be stored.

@@ -52,6 +52,21 @@ import CAdwaita
         release, G_CONNECT_SWAPPED)
 }
 
+/// Calls a function once, after some seconds.
+///
+/// - Returns: What `g_source_remove` takes to cancel it.
+@MainActor func after(seconds: CUnsignedInt, run: @escaping @MainActor () -> Void) -> CUnsignedInt {
+    let handler: GSourceFunc = { data in
+        guard let data else { return 0 }
+        let handler = Unmanaged<Handler>.fromOpaque(data).takeUnretainedValue()
+        MainActor.assumeIsolated { handler.run() }
+        return 0  // G_SOURCE_REMOVE
+    }
+    return g_timeout_add_seconds_full(0, seconds, handler, Unmanaged.passRetained(Handler(run)).toOpaque()) { data in
+        if let data { Unmanaged<Handler>.fromOpaque(data).release() }
+    }
+}
+
 private final class Handler: Sendable {
     let run: @MainActor @Sendable () -> Void
     init(_ run: @escaping @MainActor @Sendable () -> Void) { self.run = run }

@@ -6,6 +6,9 @@ import CAdwaita
     private let account: Account
     private let widgets = Widgets(PackageResources.window_ui)
     private var actions: [String: OpaquePointer] = [:]
+    private var isWaiting = false
+    /// The timer that shows the hint while the window waits for a browser, or 0.
+    private var hintTimer: CUnsignedInt = 0
     /// The URL of the picture that is shown or is being fetched.
     private var shownPicture: String?
 
@@ -23,6 +26,7 @@ import CAdwaita
         connect(window, "notify::is-active") {
             if gtk_window_is_active(cast(window)) != 0 { account.refresh() }
         }
+        connect(widgets["details-row"], "notify::expanded") { [self] in showDetails() }
         account.changed = { [self] in show() }
         show()
     }
@@ -37,43 +41,73 @@ import CAdwaita
     }
 
     private func show() {
-        let isWaiting: Bool
         switch account.status {
-        case .starting:
-            isWaiting = false
-            show(page: "starting")
+        case .starting: show(page: "starting")
         case .signedOut(let problem):
-            isWaiting = false
             show(page: "signed-out")
+            let next =
+                account.isKeyringLocked
+                ? "Your keyring may ask for its password first." : "Your browser opens for the sign-in."
             widgets.set(
-                "signed-out-page", "description",
-                problem.map { escaped(explanation($0)) } ?? translated("Your browser opens for the sign-in."))
+                "signed-out-page", "description", problem.map { escaped(explanation($0)) } ?? translated(next))
+        case .signingIn(let step) where step.hasBrowser:
+            show(
+                page: "waiting", "Continue in Your Browser", "Sign in there. Then you will be brought back here.",
+                hint: "Nothing happened? Open the page again, or copy its address into another browser.")
         case .signingIn:
-            isWaiting = true
-            show(page: "waiting")
-            widgets.set("waiting-page", "title", translated("Continue in Your Browser"))
-            widgets.set("waiting-page", "description", translated("Sign in there. Then you will be brought back here."))
+            show(
+                page: "address", "No Browser Has Opened",
+                "Copy the address, and open it in a browser on this computer.")
+        case .signingOut(let step) where step.hasBrowser:
+            show(
+                page: "waiting", "You Are Signed Out Here", "Finish the sign-out in your browser.",
+                hint: "Nothing happened? You can cancel: you are signed out here.")
         case .signingOut:
-            isWaiting = true
-            show(page: "waiting")
-            widgets.set("waiting-page", "title", translated("You Are Signed Out Here"))
-            widgets.set("waiting-page", "description", translated("Finish the sign-out in your browser."))
+            show(
+                page: "address", "You Are Signed Out Here",
+                "To sign out in your browser too, open this address there.")
         case .signedIn(let claims):
-            isWaiting = false
             show(page: "signed-in")
             show(claims)
-        case .ended:
-            isWaiting = false
-            show(page: "ended")
+        case .ended: show(page: "ended")
         }
-        widgets.set("waiting-spinner", "spinning", isWaiting)
-        for name in ["open-again", "copy-address"] { enable(name, account.address != nil) }
+        showTools()
         widgets.set("notice-text", "label", account.trouble.map(explanation) ?? "")
         widgets.set("notice", "visible", account.trouble != nil)
-        showStorage()
+        showDetails()
     }
 
-    private static let pages = ["starting", "signed-out", "waiting", "signed-in", "ended"]
+    /// Shows a page for a user who has something to do in a browser.
+    private func show(page: String, _ title: String, _ description: String, hint: String = "") {
+        show(page: page)
+        widgets.set("\(page)-page", "title", translated(title))
+        widgets.set("\(page)-page", "description", translated(description))
+        widgets.set("hint", "label", translated(hint))
+    }
+
+    /// Shows what the user can do on such a page.
+    private func showTools() {
+        let step = account.browserStep
+        enable("cancel", step != nil)
+        for name in ["open-again", "copy-address"] { enable(name, step?.url != nil) }
+        widgets.set("address", "label", step?.url ?? "")
+        var isSignIn = false
+        if case .signingIn = account.status { isSignIn = true }
+        widgets.set("again", "visible", isSignIn)
+
+        guard isWaiting != (step?.hasBrowser == true) else { return }
+        isWaiting.toggle()
+        widgets.set("hint", "visible", false)
+        if hintTimer != 0 { g_source_remove(hintTimer) }
+        hintTimer = 0
+        guard isWaiting else { return }
+        hintTimer = after(seconds: 30) { [self] in
+            hintTimer = 0
+            widgets.set("hint", "visible", true)
+        }
+    }
+
+    private static let pages = ["starting", "signed-out", "waiting", "address", "signed-in", "ended"]
 
     private func show(page: String) {
         for other in Self.pages { widgets.set("\(other)-page", "visible", other == page) }
@@ -111,17 +145,29 @@ import CAdwaita
         }
     }
 
-    private func showStorage() {
-        switch account.storage {
-        case .keyring: widgets.set("storage", "subtitle", translated("Keyring"))
-        case .file(let path, let reason):
-            let why = reason == nil ? "" : "\n" + translated("The keyring cannot be used.")
-            widgets.set("storage", "subtitle", path + why)
+    /// Shows what most users need not know, such as paths and the library's messages.
+    private func showDetails() {
+        var (place, refusal, problem): (String?, String?, String?)
+        switch account.status {
+        case .signedIn:
+            place = account.storage.map { ($0.store as? FileTokenStore)?.path ?? translated("Keyring") }
+            refusal = account.storage?.refusal?.message
+            problem = account.trouble?.message
+        case .signingIn(let step), .signingOut(let step): problem = step.problem
+        case .signedOut(let error): problem = error?.message
+        case .starting, .ended: break
         }
+        // Not only hidden by the closed row: screen readers would read these rows too.
+        let isOpen = adw_expander_row_get_expanded(cast(widgets["details-row"])) != 0
+        for (row, text) in [("storage", place), ("refusal", refusal), ("problem", problem)] {
+            widgets.set(row, "subtitle", text ?? "")
+            widgets.set(row, "visible", isOpen && text != nil)
+        }
+        widgets.set("details", "visible", [place, refusal, problem].contains { $0 != nil })
     }
 
     private func copyAddress() {
-        guard let address = account.address else { return }
+        guard let address = account.browserStep?.url else { return }
         gdk_clipboard_set_text(gtk_widget_get_clipboard(cast(widgets["window"])), address)
     }
 
@@ -139,10 +185,12 @@ import CAdwaita
 /// What the user can do about an error, in the user's language where the app knows the error.
 func explanation(_ error: any Error) -> String {
     guard let error = error as? AuthError else { return "\(error)" }
+    if error.stage == .logout { return translated("You are signed out here. Your browser may still be signed in.") }
     return switch error.code {
     case .transport: translated("The server cannot be reached. Check your network connection.")
     case .timeout: translated("That took too long. Try again.")
     case .accessDenied: translated("The sign-in was refused.")
+    case .store: translated("Your session cannot be read or stored on this computer.")
     default: error.message
     }
 }

@@ -51,6 +51,7 @@ extension ClientRegistration {
         // §2.1, §2.2: 200.
         guard response.status == .ok else { throw error(response, url, expected: .ok) }
         return try ClientRegistration(response, from: url, updating: self)
+            .completed(with: metadata.tokenEndpointAuthMethod, of: nil)
     }
 
     private func send(

@@ -22,14 +22,11 @@ extension ClientRegistration {
     /// without others: a provider must not choose where the app listens after a sign-out either.
     func keepingLogoutURIs(of requested: ClientMetadata) -> ClientRegistration {
         guard let listed = metadata.postLogoutRedirectURIs else { return self }
-        var metadata = metadata
-        metadata.postLogoutRedirectURIs = (requested.postLogoutRedirectURIs ?? []).filter { uri in
-            listed.contains { Self.isSame($0, uri) }
+        return changing { metadata in
+            metadata.postLogoutRedirectURIs = (requested.postLogoutRedirectURIs ?? []).filter { uri in
+                listed.contains { Self.isSame($0, uri) }
+            }
         }
-        return ClientRegistration(
-            clientID: clientID, clientSecret: clientSecret, clientIDIssuedAt: clientIDIssuedAt,
-            clientSecretExpiresAt: clientSecretExpiresAt, accessToken: accessToken,
-            configurationEndpoint: configurationEndpoint, metadata: metadata, revision: revision)
     }
 
     /// Several servers treat `localhost` like the addresses of RFC 8252 §7.3. Its port makes no difference here: the app

@@ -118,6 +118,31 @@ public struct ClientRegistration: Sendable, Hashable {
         return client
     }
 
+    /// Returns the registration with the authentication that a response without one means. RFC 7591 §3.2.1: it returns all
+    /// registered metadata. Several servers omit what they have not changed, and the default needs a secret.
+    ///
+    /// - Parameters:
+    ///   - requested: The requested method.
+    ///   - listed: The methods that the provider lists.
+    func completed(with requested: String?, of listed: [String]?) -> ClientRegistration {
+        guard metadata.members[nonEmpty: "token_endpoint_auth_method"] == nil else { return self }
+        let needsSecret = requested?.hasPrefix("client_secret_") ?? true
+        if let requested, clientSecret != nil || !needsSecret, listed?.contains(requested) ?? (requested != "none") {
+            return changing { $0.tokenEndpointAuthMethod = requested }
+        }
+        return clientSecret == nil ? changing { $0.tokenEndpointAuthMethod = "none" } : self
+    }
+
+    /// Returns the registration with other metadata.
+    func changing(_ change: (inout ClientMetadata) -> Void) -> ClientRegistration {
+        var metadata = metadata
+        change(&metadata)
+        return ClientRegistration(
+            clientID: clientID, clientSecret: clientSecret, clientIDIssuedAt: clientIDIssuedAt,
+            clientSecretExpiresAt: clientSecretExpiresAt, accessToken: accessToken,
+            configurationEndpoint: configurationEndpoint, metadata: metadata, revision: revision)
+    }
+
     /// Returns the registered authentication.
     package func authentication(keyNamed name: String? = nil) throws -> ClientAuthentication {
         // RFC 7591 §2: the default.

@@ -12,6 +12,8 @@ public struct ClientRegistrationRequest: Sendable {
     public let endpoint: SecureURL
     /// The requested metadata.
     public let metadata: ClientMetadata
+    /// The methods that the provider lists.
+    private let methods: [String]?
     private let softwareStatement: Secret?
     private let initialAccessToken: Secret?
 
@@ -45,6 +47,7 @@ public struct ClientRegistrationRequest: Sendable {
             throw Self.refusal("expected 'software_statement' as a parameter of the request, found it in the metadata")
         }
         (self.metadata, self.softwareStatement) = (metadata, softwareStatement)
+        methods = provider.tokenEndpointAuthMethods
         self.initialAccessToken = initialAccessToken
     }
 
@@ -63,12 +66,12 @@ public struct ClientRegistrationRequest: Sendable {
         members["software_statement"] = softwareStatement.map { .string($0.reveal()) }
         let request = TransportRequest.registration(.post, endpoint, members, token: initialAccessToken)
         let response = try await environment.send(request, stage: .registration)
-        // RFC 7591 §3.2.1 requires 201. OpenID Connect Registration §3.2 says SHOULD, and some servers send 200.
-        guard [.created, .ok].contains(response.status) else {
+        guard response.isAccepted else {
             let secrets = [softwareStatement, initialAccessToken].compactMap(\.self)
             throw response.oauthError(from: endpoint, stage: .registration, hiding: secrets, expected: .created)
         }
         return try ClientRegistration(response, from: endpoint, updating: nil).keepingLogoutURIs(of: metadata)
+            .completed(with: metadata.tokenEndpointAuthMethod, of: methods)
     }
 
     private static func refusal(_ message: String) -> AuthError {

@@ -25,7 +25,9 @@ extension LocalProvider {
         ///   - claims: The claims; by default the name.
         public init(name: String, password: String, subject: String? = nil, claims: JSON? = nil) {
             (self.name, self.password) = (name, password)
-            self.subject = subject ?? "local|" + name
+            // Core §2: a subject is ASCII.
+            let id = name.allSatisfy(\.isASCII) ? name : Base64URL.encode(Array(name.utf8))
+            self.subject = subject ?? "local|" + id
             self.claims = (claims ?? ["name": .string(name), "preferred_username": .string(name)]).object ?? .init()
         }
     }

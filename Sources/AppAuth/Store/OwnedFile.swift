@@ -1,0 +1,226 @@
+internal import AppAuthConcurrency
+internal import AppAuthProtocol
+internal import Glibc
+
+/// A file that only its user can read, and that is read, replaced and removed as a whole: a session, a registered client, or
+/// a small file of `sign-in`.
+///
+/// A symbolic link is followed if it is safe: the file stays where the user, or a program that manages such files, has put
+/// it. Any other link is refused, and never replaced.
+package struct OwnedFile: Sendable {
+    /// The path: the given one, or where a safe link there leads to.
+    package let path: String
+    package let folder: Folder
+    /// The store or the file, for messages.
+    private let location: String
+    /// The limit for reading, in bytes.
+    private let limit: Int
+    /// fsync(2), or a replacement for it.
+    private let synchronise: @Sendable (Int32) -> Int32
+    /// Whether a power cut could still undo a change, since the folder was not synchronised after it.
+    private let isUnsafe: LockedValue<Bool>
+    /// Why a link is not followed.
+    private let unsafeLink: String?
+
+    init(
+        path: String, location: String, limit: Int, isUnsafe: LockedValue<Bool>,
+        synchronise: @escaping @Sendable (Int32) -> Int32, synchroniseFolder: @escaping @Sendable (Int32) -> Int32
+    ) {
+        let place = LinkedPlace(of: path)
+        (self.path, unsafeLink) = (place.path, place.problem)
+        folder = Folder(of: place.path, location: location, synchronise: synchroniseFolder)
+        (self.location, self.limit, self.isUnsafe, self.synchronise) = (location, limit, isUnsafe, synchronise)
+    }
+
+    /// A small file, whose path is its name in messages.
+    package init(path: String, limit: Int) {
+        self.init(
+            path: path, location: path, limit: limit, isUnsafe: LockedValue(false), synchronise: { fsync($0) },
+            synchroniseFolder: { fsync($0) })
+    }
+
+    /// Returns the content, or nil if there is no file.
+    package func read<Content>(_ decode: ([UInt8]) throws -> Content) throws -> Content? {
+        if let unsafeLink { throw refusal(unsafeLink) }
+        return try read(at: path, decode)
+    }
+
+    /// Reads a file beside this one.
+    func read<Content>(
+        at path: String, synchronising: Bool = false, _ decode: ([UInt8]) throws -> Content
+    ) throws -> Content? {
+        // O_NONBLOCK: a named pipe in place of the file must not block the call.
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        if descriptor < 0, errno == ENOENT { return nil }
+        if descriptor < 0, errno == ELOOP { throw refusal("is a symbolic link") }
+        if descriptor < 0, errno == EACCES, let isOurs = Folder.isOurs(path), !isOurs { throw foreign }
+        guard descriptor >= 0 else { throw AuthError.unopened(path, location, "cannot be opened", errno: errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("cannot be opened") }
+        let type = status.st_mode & S_IFMT
+        // Report a device as a failure, not as damaged, so that it is not set aside.
+        guard type != S_IFCHR, type != S_IFBLK else { throw failure("is a device", EINVAL) }
+        guard type == S_IFREG else { throw refusal("is not a regular file") }
+        guard status.st_uid == geteuid() else { throw foreign }
+        try requireOwnName(path, status)
+        guard status.st_size <= limit else { throw tooLarge }
+        let bytes: [UInt8]
+        do throws(InputFile.Problem) { bytes = try InputFile.contents(of: descriptor, atMost: limit) } catch {
+            guard case .system(let number) = error else { throw tooLarge }
+            throw failure("cannot be read", number)
+        }
+        let content = try decode(bytes)
+        if synchronising, synchronise(descriptor) != 0 { throw failure("cannot be synchronised") }
+        // If the file was made readable for others, restore its mode.
+        if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
+        return content
+    }
+
+    /// Writes a new file and renames it.
+    ///
+    /// - Parameter new: The path of the new file, or of room reserved for it. Only one process may write it at a time.
+    func write(_ bytes: [UInt8], by new: String) throws {
+        if let unsafeLink { throw refusal(unsafeLink) }
+        do {
+            try writeNew(bytes, new)
+            guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
+        } catch {
+            unlink(new)
+            throw error
+        }
+        try secure()
+    }
+
+    /// Writes the file. Missing folders are created. A folder in its place is set aside. If several processes do so at the
+    /// same time, the last one wins.
+    package func write(_ bytes: [UInt8]) throws {
+        try folder.make()
+        var status = stat()
+        if lstat(path, &status) == 0 {
+            try requireOwnName(path, status)
+            if status.st_mode & S_IFMT == S_IFDIR { try AsideFile.move(path, location: location) }
+        }
+        try write(bytes, by: "\(path).\(getpid()).new")
+    }
+
+    /// Removes the file. It is also a success if there is none.
+    ///
+    /// - Parameter new: What may lie beside it, and is removed too.
+    func remove(with new: String) throws {
+        guard unlink(path) == 0 || errno == ENOENT else { throw failure("cannot be removed") }
+        unlink(new)
+        try secure()
+    }
+
+    /// Synchronises the folder if an earlier call failed to.
+    func secureIfNecessary() throws { if isUnsafe.withLock({ $0 }) { try secure() } }
+
+    /// Synchronises the folder, since a rename or removal is not durable before that.
+    func secure() throws {
+        isUnsafe.withLock { $0 = true }
+        try folder.synchronise()
+        isUnsafe.withLock { $0 = false }
+    }
+
+    private func writeNew(_ bytes: [UInt8], _ new: String) throws {
+        let (descriptor, size) = try open(new: new)
+        defer { close(descriptor) }
+        // Truncate first, and not to zero: the file keeps its room, and it is complete with its last byte.
+        guard size <= bytes.count || ftruncate(descriptor, off_t(bytes.count)) == 0 else {
+            throw failure("cannot be written")
+        }
+        do { try OutputFile.write(bytes, to: descriptor) } catch { throw failure("cannot be written", error.number) }
+        guard synchronise(descriptor) == 0 else { throw failure("cannot be written") }
+    }
+
+    /// Opens the file to write: the reserved room, or a new file that replaces anything else.
+    func open(new: String) throws -> (descriptor: Int32, size: Int) {
+        let flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let room = Glibc.open(new, flags)
+        if room >= 0 {
+            var status = stat()
+            if fstat(room, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+                status.st_nlink == 1, fchmod(room, 0o600) == 0
+            {
+                return (room, status.st_size)
+            }
+            close(room)
+        } else if errno != ENOENT {
+            let error = failure("cannot be written")
+            guard !error.isTemporary else { throw error }
+        }
+        let removal = unlink(new) == 0 ? EEXIST : errno
+        let descriptor = Glibc.open(new, flags | O_CREAT | O_EXCL, 0o600)
+        guard descriptor >= 0 else {
+            // A folder, or in a shared folder another user's file.
+            if errno == EEXIST { throw failure("cannot be written, since \(new) cannot be removed", removal) }
+            throw failure("cannot be written")
+        }
+        return (descriptor, 0)
+    }
+
+    private func requireOwnName(_ path: String, _ found: stat) throws {
+        guard let other = folder.otherName(for: path, found) else { return }
+        throw AuthError(
+            .store, .store,
+            "\(location) would be the same file as \(other): the file system does not tell capital letters apart. Choose "
+                + "another name", outcome: .notSent)
+    }
+
+    func failure(_ what: String, _ error: Int32 = errno) -> AuthError { .store(location, what, errno: error) }
+
+    func refusal(_ what: String) -> AuthError { .damagedStore(location, what) }
+
+    private var tooLarge: AuthError { refusal("is too large") }
+
+    private var foreign: AuthError { folder.ofAnotherUser ?? refusal("belongs to another user") }
+}
+
+/// Where a path leads.
+private struct LinkedPlace {
+    let path: String
+    /// Why a link is not followed; nil for a safe link, and for no link. The path is then the given one.
+    let problem: String?
+
+    init(of path: String) {
+        var place = path
+        // As many links as Linux follows.
+        for _ in 0..<40 {
+            var status = stat()
+            guard lstat(place, &status) == 0 else {
+                // A session was stored and removed there.
+                let isRemoved = place == path || access(place + ".lock", F_OK) == 0
+                (self.path, problem) = isRemoved ? (place, nil) : (path, "is a symbolic link to nothing, \(place)")
+                return
+            }
+            if status.st_mode & S_IFMT != S_IFLNK {
+                let isSafe = place == path || Self.isSafe(status) && Folder(of: place, location: place).isSafe
+                (self.path, problem) =
+                    isSafe
+                    ? (place, nil)
+                    : (path, "is a symbolic link to \(place): expected a file of this user with the mode 600 there")
+                return
+            }
+            guard [0, geteuid()].contains(status.st_uid) else {
+                (self.path, problem) = (path, "is a symbolic link of another user")
+                return
+            }
+            guard let target = Self.target(of: place) else { break }
+            place = target.hasPrefix("/") ? target : "\(Folder.parent(of: place))/\(target)"
+        }
+        (self.path, problem) = (path, "is a symbolic link that cannot be followed")
+    }
+
+    private static func isSafe(_ status: stat) -> Bool {
+        status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
+    }
+
+    private static func target(of link: String) -> String? {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = buffer.withUnsafeMutableBytes { bytes in
+            bytes.baseAddress.map { readlink(link, $0, bytes.count) } ?? -1
+        }
+        return count > 0 ? String(validating: buffer[..<count], as: UTF8.self) : nil
+    }
+}

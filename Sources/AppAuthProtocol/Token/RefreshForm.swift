@@ -1,0 +1,63 @@
+internal import JOSE
+
+/// What a refresh names besides the refresh token. RFC 6749 §6 and RFC 8707 §2.2 leave both to the client, and servers
+/// disagree: a session learns what its server wants.
+package struct RefreshForm: Sendable, Hashable {
+    /// Whether a refresh for everything that was granted names the scopes.
+    package var hasScope = false
+    /// Whether it names the resources of the sign-in, if the server is theirs.
+    package var hasResources = true
+
+    package init() {}
+
+    /// Returns the parameters of a refresh.
+    ///
+    /// - Parameters:
+    ///   - wanted: What the caller wants.
+    ///   - scope: The granted scopes.
+    ///   - resources: The resources of the sign-in.
+    package func parameters(
+        _ wanted: TokenParameters, scope: [Scope], resources: [String], at provider: ProviderMetadata
+    ) -> TokenParameters {
+        var parameters = wanted
+        if hasScope, wanted.scope == nil, !scope.isEmpty { parameters.scope = scope }
+        if hasResources, wanted.resources.isEmpty, provider.servesResource, !Self.isWithoutResources(provider) {
+            parameters.resources = resources
+        }
+        return parameters
+    }
+
+    /// Returns the form of another request after this one was refused; nil if that could not help. A refusal for one of
+    /// these reasons does not use up the refresh token.
+    ///
+    /// - Parameter sent: The parameters of the request that was refused.
+    package func after(_ error: AuthError, to sent: TokenParameters, wanted: TokenParameters) -> RefreshForm? {
+        guard error.outcome == .refused, !error.isTemporary, let server = error.server else { return nil }
+        let description = server.errorDescription ?? ""
+        // Entra names no parameter with the first: the app asks for a token for itself.
+        let isAboutScope =
+            description.contains("AADSTS90009")
+            || ["invalid_scope", "invalid_request"].contains(server.error) && description.lowercased().contains("scope")
+        var form = self
+        if server.error == "invalid_target", sent.resources != wanted.resources {
+            form.hasResources = false
+        } else if sent.scope == nil, isAboutScope {
+            form.hasScope = true
+        }
+        return form == self ? nil : form
+    }
+
+    /// The hosts of servers that refuse `resource` in a refresh, by their issuers' paths: Entra ID, version 2.
+    private static let hostsWithoutResources: [(host: String, path: String)] = [
+        ("login.microsoftonline.com", "/v2.0"), ("login.microsoftonline.us", "/v2.0"),
+        ("login.partner.microsoftonline.cn", "/v2.0"), (".ciamlogin.com", "/v2.0"),
+    ]
+
+    private static func isWithoutResources(_ provider: ProviderMetadata) -> Bool {
+        let url = provider.issuer.url
+        return hostsWithoutResources.contains { server in
+            url.path.hasSuffix(server.path)
+                && (server.host.hasPrefix(".") ? url.host.hasSuffix(server.host) : url.host == server.host)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+internal import AppAuthConcurrency
+internal import AppAuthProtocol
+internal import Logging
+
+/// The refresh of a session, in the order in which it happens.
+extension AuthState {
+    /// All callers with the same requirement share one run (`SingleFlight`), in a task that is never cancelled.
+    func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
+        do { return try await renew(need) } catch let error as AuthError where error.code == .store {
+            // The refresh was early: the token in memory is still valid, and better than an error.
+            guard isOpen, let token = record.token(for: need.parameters),
+                need.acceptsForNow(token, at: environment.now())
+            else { throw error }
+            publish(.refreshFailed(error))
+            return token
+        }
+    }
+
+    private func renew(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
+        // Another process may have refreshed. Not every store can lock, so this comes first.
+        if let token = try await read(need, .unlocked).token { return token }
+        let held: HeldLock
+        switch try await lockOrToken(need) {
+        case .token(let token): return token
+        case .lock(let lock): held = lock
+        }
+        // An unsaved change may need the lock for longer.
+        defer { withExtendedLifetime(held) {} }
+        while true {
+            // From here until its successor is stored, the refresh token must not be lost: `settle` waits for it.
+            var exposure = exposures.begin()
+            // Under the lock, what is stored is decisive. The store also makes sure that it has room for what will come.
+            let attempt: SessionRules.Attempt
+            switch try await change(.tokenNeeded(need, .held), under: held.lock).action {
+            case .send(let next): attempt = next
+            case .handOut(let token): return token
+            case .fail(let error): throw error
+            case .decideAgain, .waitForLock, .done: continue
+            }
+            let event: SessionRules.Event
+            // Without the lock, another holder may be sending this refresh token, or may have used it up.
+            switch held.lock.isHeld ? await sendRefresh(attempt) : .failure(lockWasLost) {
+            case .failure(let error): event = .failed(attempt, error, jitter: environment.jitter())
+            case .success(let response):
+                if response.refreshToken == nil { exposure.end() }
+                var outcome = SessionRules.IDTokenOutcome.absent
+                // OpenID Connect Core §12.2: without an earlier ID token, there is nothing to compare the new one with.
+                if response.idToken != nil, record.idToken != nil {
+                    // Fetching keys may take seconds, and the process may die. If the store rejects this, the write below
+                    // includes it.
+                    if response.refreshToken != nil {
+                        switch try? await change(.received(attempt, response), under: held.lock).action {
+                        case .decideAgain?: continue
+                        case .fail(let error)?: throw error
+                        case .some: exposure.end()
+                        case nil: break
+                        }
+                    }
+                    outcome = await verify(response)
+                }
+                event = .completed(attempt, response, idToken: outcome, jitter: environment.jitter())
+            }
+            switch try await change(event, under: held.lock, isKept: true).action {
+            case .handOut(let token): return token
+            case .fail(let error): throw error
+            case .decideAgain, .send, .waitForLock, .done: continue
+            }
+        }
+    }
+
+    private var lockWasLost: AuthError {
+        AuthError(
+            .store, .store, "the refresh lock of \(store.location) was lost before the refresh token was sent",
+            outcome: .notSent, isTemporary: true)
+    }
+
+    // MARK: - The lock
+
+    private enum LockOrToken: Sendable { case lock(HeldLock), token(AccessToken) }
+
+    /// The lock, or the token or the error that its holder has stored meanwhile, whichever comes first.
+    private func lockOrToken(_ need: SessionRules.TokenRequirement) async throws -> LockOrToken {
+        try await firstResult {
+            .lock(try await self.lock())
+        } or: {
+            .token(try await self.poll(need))
+        }
+    }
+
+    /// Waits for the refresh lock. In this process, callers take turns. An unsaved change has the lock, and goes first.
+    func lock() async throws -> HeldLock {
+        let turn = try await lockTurns.turn()
+        try await save()
+        let lock = try await store.convertingErrors(expectsSession: true) { [store] in try await store.refreshLock() }
+        return HeldLock(turn: turn, lock: lock)
+    }
+
+    /// As ``lock()``, with an error that names the holder after a while.
+    func lock(within limit: Duration) async throws -> HeldLock {
+        try await firstResult {
+            try await self.lock()
+        } or: { [environment, store] in
+            try await environment.sleepAwake(limit)
+            throw await store.lockIsHeld(for: limit)
+        }
+    }
+
+    /// Reads the store from time to time, while another caller or process has the lock. Its holder may be stopped.
+    private func poll(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
+        let patience = environment.lockPatience
+        var left = patience.limit
+        while left > .zero {
+            // Only the pauses count. While the machine sleeps, the holder cannot go on either.
+            try await environment.sleepAwake(min(patience.pause, left))
+            left -= patience.pause
+            // A later read may succeed.
+            guard let decision = try? await read(need, .waiting, isUnattended: true) else { continue }
+            if let token = try decision.token { return token }
+        }
+        throw await store.lockIsHeld(for: patience.limit)
+    }
+}
+
+/// The refresh lock, and the turn of its caller in this process.
+final class HeldLock: Sendable {
+    private let turn: TaskQueue.Turn
+    let lock: OwnedLock
+
+    init(turn: TaskQueue.Turn, lock: RefreshLock) { (self.turn, self.lock) = (turn, OwnedLock(lock)) }
+}
+
+/// The refresh lock, released with the last reference to this object. An unsaved change has one, although the turn is over.
+/// The store may refer to the lock itself for longer, for example in a task that it began with the task-local value.
+final class OwnedLock: Sendable {
+    let lock: RefreshLock
+    var isHeld: Bool { lock.isHeld }
+
+    init(_ lock: RefreshLock) { self.lock = lock }
+
+    deinit { lock.release() }
+}
+
+extension SessionRules.Decision {
+    /// The token to hand out; nil if there is more to do.
+    var token: AccessToken? {
+        get throws {
+            switch action {
+            case .handOut(let token): token
+            case .fail(let error): throw error
+            case .waitForLock, .send, .decideAgain, .done: nil
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+internal import AppAuth
+internal import FoundationEssentials
+
+/// A stored session, or a profile that is signed out, as `sign-in status` lists it.
+struct ListedSession: Sendable {
+    let store: any TokenStore
+    let profile: Profile?
+    let isInUse: Bool
+    /// Nil if the profile is signed out.
+    let record: AuthStateRecord?
+
+    var issuer: String? { record?.client.provider.issuer.string ?? line?.value(of: "--issuer") }
+    var clientID: String? { record?.client.id ?? line?.value(of: "--client-id") }
+    var entry: StateFolder.Entry? { record.map { .init(store: store, profile: profile, record: .success($0)) } }
+    var isSignedIn: Bool { record?.isUsable(at: .current) ?? false }
+
+    /// The command line of the profile's sign-in.
+    private var line: SignInLine? { (try? profile?.signIn).map(SignInLine.init) }
+    private var expiry: String? { record?.accessToken?.expiresAt?.ISO8601Format() }
+    private var pause: AuthError? { record?.refreshPause(at: .current) }
+    private var idTokenError: String? { record?.idTokenError(at: .current)?.message }
+
+    var json: JSON {
+        func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
+        var json: JSON.Object = [
+            "issuer": text(issuer), "client_id": text(clientID), "store": .string(store.shownLocation),
+            "in_use": .bool(isInUse),
+        ]
+        if let profile { json["profile"] = .string(profile.name) }
+        guard let record else { return .object(json) }
+        let more: JSON.Object = [
+            "sub": text(record.idToken?.subject), "user": text(record.idToken?.claims.shortName),
+            "access_token_expires_at": text(expiry), "has_refresh_token": .bool(record.refreshToken != nil),
+            "state": .string(record.state), "reason": text(record.reasonToSignIn),
+            "refresh_paused_until": text(pause?.retryDelay.map { (.now + $0.seconds).ISO8601Format() }),
+            "refresh_error": text(pause?.message), "id_token_error": text(idTokenError),
+        ]
+        for member in more.members { json[member.name] = member.value }
+        return .object(json)
+    }
+
+    /// A block of lines: who is signed in where, and below it what is known.
+    var text: String {
+        let host = issuer.flatMap { try? SecureURL($0) }?.shownHost
+        let user = record?.idToken?.claims.shortName?.shortened(toCells: 40).shownName ?? "an unknown user"
+        let who = record == nil ? host : [user, host].compactMap { $0 }.joined(separator: " at ")
+        let state = record?.stateDescription ?? "signed out"
+        let title = (profile.map { "\($0.name): " } ?? "") + [who, state].compactMap { $0 }.joined(separator: ", ")
+        let lines = title.wrapped(after: isInUse ? "* " : "  ").map { Console.styled($0, .bold, on: .output) }
+        let details = details.compactMap { name, value, isSentence in
+            value?.withSingleBlanks.detail(name, isSentence: isSentence)
+        }
+        return (lines + details).joined(separator: "\n")
+    }
+
+    private var details: [(name: String, value: String?, isSentence: Bool)] {
+        let until = expiry.map { "until \($0)" + (record?.refreshToken == nil ? "" : ", then refreshed") }
+        return [
+            ("issuer", issuer, false), ("client", clientID, false),
+            ("token", record?.end == nil ? until : nil, false), ("store", store.shownLocation, false),
+            // Why a session has ended or needs the user, why its next refresh waits, and why its claims may be old.
+            ("reason", record?.reasonToSignIn, true), ("refresh", pause?.message, true),
+            ("claims", idTokenError.map { "the last ID token could not be verified: \($0)" }, true),
+        ]
+    }
+}

@@ -1,0 +1,53 @@
+/// Texts that fit a terminal, whose characters take one or two cells each.
+extension String {
+    /// The width of a usual terminal, or that of a narrower one at standard output.
+    private static var terminalCells: Int { Swift.min(80, Console.width(of: .output) ?? 80) }
+
+    private var cells: Int { reduce(0) { $0 + $1.cells } }
+
+    /// The lines of a value with its name. A value that is no sentence and does not fit has a line of its own, to be copied.
+    func detail(_ name: String, isSentence: Bool) -> String {
+        let prefix = "    \(name):" + String(repeating: " ", count: 8 - name.count)
+        if isSentence { return wrapped(after: prefix).joined(separator: "\n") }
+        return prefix.cells + cells <= Self.terminalCells ? prefix + self : "    \(name):\n      \(self)"
+    }
+
+    func shortened(toCells count: Int) -> String { cells > count ? cut(toCells: count - 1) + "…" : self }
+
+    /// The begin of the string that fits so many cells.
+    func cut(toCells count: Int) -> String {
+        var rest = count
+        return String(
+            prefix { character in
+                rest -= character.cells
+                return rest >= 0
+            })
+    }
+
+    /// Returns lines that fit a terminal. The first begins with a prefix, below whose end the others begin. A word is never
+    /// split, so that it can be copied.
+    func wrapped(after prefix: String) -> [String] {
+        let indentation = String(repeating: " ", count: prefix.cells)
+        var lines: [String] = []
+        for word in split(separator: " ").map(String.init) {
+            if let line = lines.last, line.cells + 1 + word.cells <= Self.terminalCells {
+                lines[lines.endIndex - 1] = "\(line) \(word)"
+            } else {
+                lines.append((lines.isEmpty ? prefix : indentation) + word)
+            }
+        }
+        return lines
+    }
+}
+
+extension Character {
+    /// How many cells of a terminal it takes: two for emoji, and for East Asian characters that are wide (UAX #11).
+    fileprivate var cells: Int {
+        let scalar = unicodeScalars[unicodeScalars.startIndex]
+        let wide: [ClosedRange<UInt32>] = [
+            0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+            0xFFE0...0xFFE6, 0x20000...0x3FFFD,
+        ]
+        return scalar.properties.isEmojiPresentation || wide.contains { $0.contains(scalar.value) } ? 2 : 1
+    }
+}

@@ -1,0 +1,88 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthSession
+import Foundation
+import TestFixtures
+import Testing
+
+/// A session whose path is a symbolic link, as programs for configuration files make them.
+@Suite(.timeLimit(.minutes(1)))
+struct LinkedFileTests {
+    private let folder: StoreFolder
+    private let link: String
+
+    init() throws {
+        folder = try StoreFolder()
+        link = folder.root + "/link"
+    }
+
+    private func linkTo(_ target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    }
+
+    private var target: String? { try? FileManager.default.destinationOfSymbolicLink(atPath: link) }
+
+    @Test(arguments: [false, true])
+    func `a session is written through a link, which stays`(isRelative: Bool) async throws {
+        try await folder.store.replace(with: try StoreFolder.record(token: "before"))
+        try linkTo(isRelative ? "session.json" : folder.path)
+        let store = FileTokenStore(path: link)
+        let new = try StoreFolder.record(token: "after")
+        try await store.replace(with: new)
+        for store in [store, folder.store] { #expect(try await store.load() == new) }
+        #expect(target == (isRelative ? "session.json" : folder.path))
+        #expect(try folder.names.sorted() == ["link", "session.json"])
+        // Both names have one lock.
+        #expect(!FileManager.default.fileExists(atPath: link + ".lock"))
+        let lock = try await folder.store.refreshLock()
+        #expect(await store.refreshLockHolder() != nil)
+        lock.release()
+    }
+
+    @Test func `after a sign-out through a link, the next session is where it leads`() async throws {
+        try await folder.store.replace(with: try StoreFolder.record())
+        try linkTo(folder.path)
+        let store = FileTokenStore(path: link)
+        try await store.update { $0 = nil }
+        #expect(try folder.names == ["link"])
+        #expect(try await store.load() == nil)
+        let new = try StoreFolder.record(token: "after")
+        try await store.replace(with: new)
+        #expect(try await folder.store.load() == new && target == folder.path)
+    }
+
+    enum Flaw: CaseIterable { case readable, writableFolder, nothing, folder, loop, anotherUsers }
+
+    @Test(arguments: Flaw.allCases.filter { $0 != .anotherUsers || geteuid() == 0 })
+    func `a link that may not be followed is refused, and stays`(flaw: Flaw) async throws {
+        let place = folder.root + "/place"
+        let path = place + "/session.json"
+        let old = try StoreFolder.record()
+        try await FileTokenStore(path: path).replace(with: old)
+        switch flaw {
+        case .readable: chmod(path, 0o640)
+        case .writableFolder: chmod(place, 0o777)
+        case .nothing: for file in [path, path + ".lock"] { unlink(file) }
+        case .folder: break
+        case .loop: break
+        case .anotherUsers: chown(path, 65534, 65534)
+        }
+        let goal = flaw == .folder ? place : flaw == .loop ? link : path
+        try linkTo(goal)
+        let store = FileTokenStore(path: link)
+        let before = FileManager.default.contents(atPath: path)
+        for error in await [
+            authError { _ = try await store.load() }, authError { try await store.prepare() },
+            authError { try await store.replace(with: old) },
+        ] {
+            #expect(error?.storeProblem == .damaged, "\(String(describing: error))")
+            #expect(error?.message.contains("is a symbolic link") == true, "\(String(describing: error))")
+        }
+        #expect(target == goal && FileManager.default.contents(atPath: path) == before)
+        let aside = try #require(try await store.discard())
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: aside) == goal)
+        #expect(FileManager.default.contents(atPath: path) == before)
+        try await store.replace(with: old)
+        #expect(try await store.load() == old)
+    }
+}

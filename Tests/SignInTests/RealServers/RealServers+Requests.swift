@@ -1,0 +1,98 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import TestFixtures
+import Testing
+
+extension RealServer {
+    /// What is sent to the authorization endpoint.
+    static let requests: [RealServer] = [endpointParameters, ownedParameters, pkce, pushed].flatMap(\.self)
+
+    /// The query of the endpoint, the options of the sign-in, and the `prompt` of the request.
+    private static let endpointParameters: [RealServer] =
+        ([
+            ("select_account", [], ["select_account"], false), ("login", ["--prompt", "login"], ["login"], false),
+            ("select_account", ["--prompt", "login"], ["login"], true),
+            ("select_account", ["--param", "prompt=create"], ["create"], true),
+            ("consent", [], ["consent"], false),
+        ] as [(String, [String], [String], Bool)]).map { prompt, options, requested, isSaid in
+            RealServer(
+                "Microsoft 365", 2025,
+                "authorization_endpoint has ?prompt=\(prompt)"
+                    + (options.isEmpty ? "" : ", the user says \(options.shellLine)"),
+                "the request has prompt=\(requested)"
+            ) {
+                try await withDesk { fixture in
+                    let endpoint = fixture.provider.url(.authorization)
+                    fixture.provider.fault(
+                        .editDocument { $0["authorization_endpoint"] = .string("\(endpoint)?a=b&prompt=\(prompt)") },
+                        at: .openIDConfiguration, times: nil)
+                    let outcome = try await fixture.start(fixture.loginArguments(options)).outcome()
+                    let query = try #require(fixture.provider.log(.authorization).first?.query, "\(outcome)")
+                    #expect(query.values("prompt") == requested && query["a"] == "b")
+                    let note = "The provider's own address has 'prompt=\(prompt)'"
+                    #expect(outcome.errors.contains(note) == isSaid, "\(outcome)")
+                }
+            }
+        }
+
+    private static let ownedParameters: [RealServer] =
+        ([
+            "prompt=none", "state=x", "redirect_uri=https://evil.example", "client_id=x", "nonce=x", "code_challenge=x",
+            "response_mode=fragment", "login_hint=mallory", "resource=https://evil.example",
+            "prompt=login&prompt=consent",
+        ] as [String]).map { query in
+            RealServer("any", 2026, "authorization_endpoint has ?\(query)", "refused") {
+                try await withDesk { fixture in
+                    let endpoint = fixture.provider.url(.authorization)
+                    fixture.provider.fault(
+                        .editDocument { $0["authorization_endpoint"] = .string("\(endpoint)?\(query)") },
+                        at: .openIDConfiguration, times: nil)
+                    try await fixture.login().failure(1, "invalid_metadata")
+                    #expect(fixture.browser.visits.isEmpty)
+                }
+            }
+        }
+
+    private static let pkce: [RealServer] = [
+        RealServer(
+            "Microsoft Entra", 2025, "code_challenge_methods_supported is missing", "S256, and --verbose says so"
+        ) {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editDocument { $0["code_challenge_methods_supported"] = nil }, at: .openIDConfiguration, times: nil
+                )
+                let outcome = try await fixture.login("--verbose")
+                _ = try outcome.result()
+                #expect(outcome.errorLines.contains { $0.contains("PKCE") && $0.contains("S256") }, "\(outcome)")
+                #expect(fixture.provider.log(.authorization).first?.query["code_challenge_method"] == "S256")
+            }
+        },
+        RealServer("any", 2025, "code_challenge_methods_supported lists only plain", "refused") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editDocument { $0["code_challenge_methods_supported"] = ["plain"] }, at: .openIDConfiguration)
+                let message = try await fixture.login().failure(1, "invalid_metadata")
+                #expect(message.contains("S256"))
+            }
+        },
+    ]
+
+    private static let pushed: [RealServer] = [
+        RealServer("a bank", 2025, "a pushed request is answered with 200", "accepted") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editReply { $0.status = .ok }, at: .pushedAuthorization)
+                _ = try await fixture.login("--par").result()
+            }
+        },
+        RealServer("any", 2025, "a pushed request is answered with 202", "refused") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editReply { $0.status = .accepted }, at: .pushedAuthorization)
+                try await fixture.login("--par").failure(1, "invalid_response")
+            }
+        },
+    ]
+}

@@ -1,0 +1,287 @@
+import AppAuth
+import AppAuthProtocol
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import TestFixtures
+import Testing
+
+extension RealServer {
+    /// The redirect.
+    static let responses: [RealServer] = [
+        RealServer("a proxy of two providers", 2025, "error_description twice", "the error is shown") {
+            try await withDesk { fixture in
+                try await withRequest(at: fixture) { request in
+                    let query =
+                        "state=\(request.state.reveal())&error=access_denied&error_description=a&error_description=b"
+                    let iss = "&iss=\(FormParameters.encode(fixture.issuer))"
+                    #expect(refusal { try request.response(fromQuery: query + iss) }?.code == .accessDenied)
+                    for double in ["&error=access_denied", iss] {
+                        let error = refusal { try request.response(fromQuery: query + iss + double) }
+                        #expect(error?.code == .invalidRedirect, "\(double)")
+                    }
+                    let code = "state=\(request.state.reveal())&code=a&x=1&x=2" + iss
+                    #expect(refusal { try request.response(fromQuery: code) }?.code == .invalidRedirect)
+                }
+            }
+        },
+        RealServer("Fief", 2025, "prompt=consent is refused with login_required", "the hint names --prompt login") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editReply { reply in
+                        guard let location = reply.headers[.location],
+                            let url = try? SecureURL(location), let query = url.query,
+                            let state = FormParameters(decoding: query)?.values("state").first
+                        else { return }
+                        let form = "error=login_required&state=\(state)&iss="
+                        reply.headers[.location] =
+                            String(location.prefix { $0 != "?" }) + "?" + form
+                            + FormParameters.encode(fixture.issuer)
+                    }, at: .interaction, times: nil)
+                let message = try await fixture.login().failure(1, "login_required")
+                #expect(message.contains("--prompt login"), "\(message)")
+                let named = try await fixture.login("--prompt", "consent").failure(1, "login_required")
+                #expect(!named.contains("--prompt login"), "\(named)")
+                fixture.provider.clearFaults()
+                _ = try await fixture.login("--prompt", "login").result()
+            }
+        },
+    ]
+
+    private static func withRequest(
+        at fixture: CommandFixture, _ body: (AuthorizationRequest) async throws -> Void
+    ) async throws {
+        let provider = try await Discovery.onLoopback.metadata(for: Issuer(fixture.issuer))
+        try await body(
+            AuthorizationRequest(
+                client: Client(id: "demo", provider: provider), redirectURI: "http://127.0.0.1:9/callback"))
+    }
+
+    /// The token response of a sign-in.
+    static let tokens: [RealServer] = [statuses, idTokens, lifetimes, hints].flatMap(\.self)
+
+    private static let statuses: [RealServer] = [
+        RealServer("an API gateway", 2025, "the token response has the status 201", "accepted") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editReply { $0.status = .created }, at: .token, times: nil)
+                _ = try await fixture.login().result()
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            }
+        },
+        RealServer("any", 2025, "the token response has the status 202", "refused") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editReply { $0.status = .accepted }, at: .token)
+                try await fixture.login().failure(1, "invalid_response")
+            }
+        },
+    ]
+
+    private static let idTokens: [RealServer] = [
+        RealServer("Oracle IDCS", 2025, "aud has an API besides the client, azp is the client", "--trusted-audience") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editIDToken { draft in
+                        draft.claims["aud"] = ["demo", "https://api.example"]
+                        draft.claims["azp"] = "demo"
+                    }, at: .token, times: nil)
+                let message = try await fixture.login().failure(1, "invalid_id_token")
+                #expect(message.contains("--trusted-audience"), "\(message)")
+                _ = try await fixture.login("--trusted-audience", "https://api.example").result()
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                let other = try await fixture.login("--trusted-audience", "https://other.example")
+                try other.failure(1, "invalid_id_token")
+            }
+        },
+        RealServer("any", 2025, "aud has an API besides the client, azp is missing", "refused, without a hint") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editIDToken { draft in
+                        draft.claims["aud"] = ["demo", "https://api.example"]
+                        draft.claims["azp"] = nil
+                    }, at: .token, times: nil)
+                let message = try await fixture.login().failure(1, "invalid_id_token")
+                #expect(!message.contains("--trusted-audience"), "\(message)")
+                let trusting = try await fixture.login("--trusted-audience", "https://api.example")
+                #expect(try trusting.failure(1, "invalid_id_token").contains("azp"))
+            }
+        },
+        RealServer("a proxy", 2025, "Date is an hour behind, iat agrees with the local clock", "accepted") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editReply { $0.headers[.date] = date(-3600) }, at: .token, times: nil)
+                _ = try await fixture.login().result()
+            }
+        },
+        RealServer("any", 2025, "Date agrees with the local clock, iat is an hour ahead", "refused") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editIDToken { $0.claims["iat"] = .number(.init(Int(Date().timeIntervalSince1970) + 3600)) },
+                    at: .token)
+                try await fixture.login().failure(1, "clock_skew")
+            }
+        },
+        RealServer("any", 2025, "Date is an hour behind, the token of two hours ago has expired", "refused") {
+            try await withDesk { fixture in
+                let now = Int(Date().timeIntervalSince1970)
+                fixture.provider.fault(
+                    .all([
+                        .editIDToken { draft in
+                            draft.claims["iat"] = .number(.init(now - 9000))
+                            draft.claims["exp"] = .number(.init(now - 7200))
+                        }, .editReply { $0.headers[.date] = date(-3600) },
+                    ]), at: .token)
+                try await fixture.login().failure(1, "clock_skew")
+            }
+        },
+    ]
+
+    private static func date(_ offset: TimeInterval) -> String {
+        let format = DateFormatter()
+        (format.locale, format.timeZone) = (Locale(identifier: "en_US_POSIX"), TimeZone(identifier: "GMT"))
+        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return format.string(from: Date() + offset)
+    }
+
+    private static let lifetimes: [RealServer] = ([0, -1, -3600] as [JSON]).map { lifetime in
+        RealServer("a server of OAuth 1 style", 2025, "expires_in is \(lifetime)", "one refresh for each use") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editDocument { $0["expires_in"] = lifetime }, at: .token, times: nil)
+                _ = try await fixture.login().result()
+                for count in 2...3 {
+                    let token = try await fixture.run("token", "--json").result()
+                    #expect(token["access_token"]?.string?.isEmpty == false)
+                    #expect(fixture.provider.count(.token) == count)
+                }
+            }
+        }
+    }
+
+    private static let hints: [RealServer] = [
+        RealServer("JupyterHub", 2025, "invalid_client with Basic", "the hint names --client-auth post, which helps") {
+            var configuration = LocalProvider.Configuration.demo
+            configuration.clients.append(
+                RegisteredClient(id: "posting", secret: "s3cret", redirectURIs: [.anyLoopback], authentication: [.post])
+            )
+            try await withDesk(configuration) { fixture in
+                try Data("s3cret".utf8).write(to: URL(filePath: fixture.home + "/secret"))
+                let options = ["--client-secret-file", fixture.home + "/secret"]
+                let line = fixture.loginArguments(options, client: "posting")
+                let message = try await fixture.start(line).outcome().failure(1, "invalid_client")
+                #expect(message.contains("--client-auth post"), "\(message)")
+                _ = try await fixture.start(line + ["--client-auth", "post"]).outcome().result()
+                fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+                let refused = try await fixture.start(line + ["--client-auth", "post"]).outcome()
+                #expect(try !refused.failure(1, "invalid_client").contains("--client-auth"))
+            }
+        },
+        RealServer("django-allauth", 2025, "a device sign-in without an ID token", "the hint names --scope") {
+            try await withDesk(.device) { fixture in
+                func device(_ options: String...) async throws -> Outcome {
+                    fixture.provider.fault(
+                        .editDocument { $0["id_token"] = nil }, at: .token,
+                        grantType: "urn:ietf:params:oauth:grant-type:device_code", times: nil)
+                    let process = try fixture.start(
+                        ["device", "--json", "--issuer", fixture.issuer, "--client-id", "demo"] + options)
+                    try await DeviceCode(process).decide("allow")
+                    return try await process.outcome()
+                }
+                let message = try await device().failure(1, "invalid_id_token")
+                #expect(message.contains("--scope") && message.contains("without openid"), "\(message)")
+                _ = try await device("--scope", "profile offline_access").result()
+            }
+        },
+    ]
+
+    /// Refresh and revocation.
+    static let refreshes: [RealServer] = [
+        RealServer("Microsoft Entra", 2025, "a refresh with the resource is refused", "its version 2 is never sent one")
+        {
+            for (issuer, isSent) in [
+                ("https://login.microsoftonline.com/0b1c/v2.0", false), ("https://a.ciamlogin.com/0b1c/v2.0", false),
+                ("https://login.microsoftonline.com/0b1c", true),
+                ("https://login.microsoftonline.com.a.example/v2.0", true),
+            ] {
+                var provider = try ProviderMetadata(issuer: Issuer(issuer), endpoints: [:])
+                provider.servesResource = true
+                let sent = RefreshForm().parameters(.session, scope: [], resources: ["https://r.example"], at: provider)
+                #expect(sent.resources.isEmpty != isSent, "\(issuer)")
+            }
+        },
+        RealServer("MCP servers", 2025, "a refresh must name the resource", "it does, after a sign-in for the resource")
+        {
+            try await withResource { fixture, _, url in
+                _ = try await fixture.run("login", "--json", "--resource", url, "--scope", "openid offline_access")
+                    .result()
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                #expect(fixture.provider.log(.token).last?.form.values("resource") == [url])
+                // RFC 8707: a server that refuses it in a refresh is asked once more without.
+                fixture.provider.fault(.oauthError("invalid_target"), at: .token, grantType: "refresh_token")
+                for count in [2, 1] {
+                    let before = fixture.provider.count(.token)
+                    _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                    #expect(fixture.provider.count(.token) == before + count)
+                    #expect(fixture.provider.log(.token).last?.form.values("resource") == [])
+                }
+            }
+        },
+        RealServer(
+            "any", 2025, "the user names the resource and the issuer, and the resource was not asked",
+            "no resource in the refresh"
+        ) {
+            try await withResource { fixture, _, url in
+                _ = try await fixture.login("--resource", url).result()
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                #expect(fixture.provider.log(.token).last?.form.values("resource") == [])
+            }
+        },
+        RealServer(
+            "Microsoft Entra", 2025, "a refresh without scope is refused (AADSTS90009)",
+            "once more with it, and from then on"
+        ) {
+            try await withDesk { fixture in
+                _ = try await fixture.login().result()
+                let error: JSON = [
+                    "error": "invalid_request",
+                    "error_description": "AADSTS90009: Application is requesting a token for itself.",
+                ]
+                fixture.provider.fault(.status(.badRequest, json: error), at: .token, grantType: "refresh_token")
+                for count in [2, 1] {
+                    let before = fixture.provider.count(.token)
+                    _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                    #expect(fixture.provider.count(.token) == before + count)
+                    let scope = try #require(fixture.provider.log(.token).last?.form["scope"])
+                    #expect(scope.contains("openid") && scope.contains("profile"))
+                }
+            }
+        },
+        RealServer("any", 2025, "a refresh is refused with invalid_request", "not sent again") {
+            try await withDesk { fixture in
+                _ = try await fixture.login().result()
+                fixture.provider.fault(.oauthError("invalid_request"), at: .token, grantType: "refresh_token")
+                try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_request")
+                #expect(fixture.provider.count(.token) == 2)
+            }
+        },
+        RealServer("GitLab", 2025, "revocation is answered with 204", "revoked") {
+            try await withDesk { fixture in
+                _ = try await fixture.login().result()
+                fixture.provider.fault(.editReply { $0 = Reply(.noContent) }, at: .revocation, times: nil)
+                let outcome = try await fixture.run(
+                    "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
+                #expect(try outcome.json()["revoked"] == ["refresh_token", "access_token"], "\(outcome)")
+            }
+        },
+        RealServer("an API gateway", 2025, "revocation is answered with 200 and an error", "not revoked") {
+            try await withDesk { fixture in
+                _ = try await fixture.login().result()
+                fixture.provider.fault(
+                    .status(.ok, json: ["error": "unsupported_token_type"]), at: .revocation, times: nil)
+                let outcome = try await fixture.run(
+                    "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
+                #expect(
+                    try outcome.json()["revoked"] == [] && outcome.errors.contains("unsupported_token_type"),
+                    "\(outcome)")
+            }
+        },
+    ]
+}

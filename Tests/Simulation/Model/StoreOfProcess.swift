@@ -1,0 +1,90 @@
+import AppAuthProtocol
+import AppAuthSession
+
+/// The store as one process uses it.
+struct StoreOfProcess: TokenStore {
+    let simulation: Simulation
+    let life: Life
+
+    var location: String { "the store" }
+
+    func load() async throws -> AuthStateRecord? {
+        try await life.host.call { try simulation.store.read(at: simulation.world.now) }
+    }
+
+    func update<Value: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Value
+    ) async throws -> Value {
+        // The store may make the change on a thread of its own, where no task-local value is set.
+        let grip = TokenStoreCall.refreshLock?.grant as? Grip
+        let end = simulation.world.now + SimulatedStore.callTimeout
+        while simulation.rejects(grip), !simulation.isLockFree, simulation.world.now < end {
+            try await life.host.pause(50)
+        }
+        return try await life.host.call { try simulation.update(life, under: grip, change) }
+    }
+
+    func refreshLock() async throws -> RefreshLock {
+        try life.host.checkLife()
+        let grip = try await simulation.store.lock(for: life, simulation)
+        life.grip = grip
+        return RefreshLock(
+            grant: grip, isHeld: { [simulation] in grip.lock.isHeld || simulation.flaw == .sendsWithoutLock }
+        ) { [simulation, life] in
+            if life.grip === grip { life.grip = nil }
+            if simulation.flaw != .keepsTheLock { simulation.store.release(grip.lock, simulation) }
+        }
+    }
+}
+
+extension Simulation {
+    var isLockFree: Bool { store.holder == nil || flaw == .presentsWithoutLock || flaw == .forgetsToReread }
+
+    /// Whether a database refuses a change: the process knows that its lock was lost, or the database has granted the lock
+    /// again.
+    func rejects(_ grip: Grip?) -> Bool {
+        guard setting.losesLocks, let lock = grip?.lock else { return false }
+        let isCurrent = lock.number == store.lockNumber || flaw == .writesLate
+        return !lock.isHeld || !isCurrent
+    }
+
+    /// Changes the stored session in one step.
+    func update<Value>(
+        _ life: Life, under grip: Grip?, _ change: (inout AuthStateRecord?) throws -> Value
+    ) throws -> Value {
+        try life.host.checkLife()
+        life.hasUnsaved = true
+        if let grip, rejects(grip) {
+            guard isLockFree else {
+                throw AuthError(.store, .store, "the lock was lost", outcome: .notSent, isTemporary: true)
+            }
+            note("process \(life.process) acquires the lock again")
+            grip.lock = store.grant(to: life.process)
+        }
+        if let lock = grip?.lock, lock.number != store.lockNumber { lock.isMisused = true }
+        let old = try store.read(at: world.now)
+        var changed = old
+        life.decided = nil
+        let value = try change(&changed)
+        let decided = life.decided
+        defer {
+            if old != changed, store.record == changed {
+                checker.stores(old, changed, by: decided?.event, server)
+                if let decided, changed?.id == decided.id {
+                    checker.counts(decided.event, decided.decision.action, decided.id, at: decided.time ?? now)
+                }
+                note(changed.map { "stored: \($0.outline)" } ?? "removed from the store")
+            }
+        }
+        do { try store.write(changed, at: world.now) } catch {
+            if let changed, changed.end != nil { checker.endedInMemory.insert(changed.id) }
+            throw error
+        }
+        life.hasUnsaved = false
+        if losesLockInUse, case .send? = decided?.decision.action {
+            losesLockInUse = false
+            loseLocks(isNoticed: true)
+        }
+        return value
+    }
+}
