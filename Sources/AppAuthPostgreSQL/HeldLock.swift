@@ -37,6 +37,9 @@ final class HeldLock: Sendable {
         return state.withLock { $0.connection != nil && now < $0.confirmed + database.options.lockTimeout }
     }
 
+    /// The number of the latest grant to this holder.
+    var number: Int64 { state.withLock { $0.number } }
+
     /// Returns the number of the grant. If the lock was lost, acquires it again.
     func number(until deadline: ContinuousClock.Instant) async throws -> Int64 {
         if !isHeld {

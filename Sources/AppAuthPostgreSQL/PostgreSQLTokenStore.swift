@@ -26,19 +26,29 @@ public struct PostgreSQLTokenStore: TokenStore {
     public var location: String { "\(database.place)/\(key)" }
 
     /// Reads the session.
-    public func load() async throws -> AuthStateRecord? {
+    public func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         try await describingErrors(location) { try await row.load(until: database.deadline) }
     }
 
     /// Changes the session. `change` may be called again if another process changes the session at the same time.
     public func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        let held = TokenStoreCall.refreshLock?.grant as? HeldLock
-        let lock = held?.location == location ? held : nil
+        let lock = lock(of: call)
         return try await describingErrors(location) {
             try await row.update(under: lock, until: database.deadline, change)
         }
+    }
+
+    /// Checks that no other holder has had the refresh lock since. The lock's number was written to the row, so the database
+    /// can be written.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws {
+        guard let lock = lock(of: call) else { return }
+        try await describingErrors(location) { try await row.confirm(lock, until: database.deadline) }
+    }
+
+    private func lock(of call: TokenStoreCall) -> HeldLock? {
+        (call.grant as? HeldLock).flatMap { $0.location == location ? $0 : nil }
     }
 
     /// Reads the session, and checks that this role may write it.
@@ -61,7 +71,7 @@ public struct PostgreSQLTokenStore: TokenStore {
 
     /// Waits for the refresh lock, which another task, process or machine may hold. At most one connection of this process
     /// waits for each session.
-    public func refreshLock() async throws -> RefreshLock {
+    public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
         let turn = try await RefreshQueues.queue(for: location).turn()
         let held = HeldLock(database, key: key, location: location)
         let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {

@@ -53,6 +53,12 @@ struct SessionRowAccess: Sendable {
         }
     }
 
+    /// Notes that the lock is lost if the row has the number of a later grant.
+    func confirm(_ lock: HeldLock, until deadline: ContinuousClock.Instant) async throws {
+        let row = try await database.withTurn(until: deadline) { try await read(until: deadline).row }
+        if row?.lockNumber != lock.number { lock.lose() }
+    }
+
     private func open(_ row: SessionRow, of table: SessionTable) throws -> AuthStateRecord? {
         try database.cipher.open(row.sealed, in: place(table), from: location)
     }

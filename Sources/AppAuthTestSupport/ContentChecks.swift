@@ -101,6 +101,16 @@ extension Check {
             isEnough.withLock { $0 = true }
             try await writer.value
         },
+        Check(sentence: "The preparation of a refresh leaves the session as it is, and an update works after it.") { bench in
+            let record = try Sample.record()
+            try await bench.store.put(record)
+            let lock = try await bench.store.refreshLock()
+            defer { lock.release() }
+            try await bench.store.prepareForRefresh(TokenStoreCall(expectsSession: true, grant: lock.grant))
+            try Broken.unless(await bench.other.load() == record, "the session changed")
+            try await bench.store.put(record.named("other"))
+            try Broken.unless(await bench.other.load()?.client.id == "other", "the update had no effect")
+        },
         Check(sentence: "Stores with different names are independent.") { bench in
             for (store, name) in [(bench.store, "one"), (bench.next, "two")] {
                 try await store.put(Sample.record(name))

@@ -244,7 +244,7 @@ struct AuthenticatorTests {
                 })
             fixture.provider.fault(.respond(.json(["jwt": "a.b.c"])), at: .token)
             try await signIn(authenticator)
-            #expect(await store.load() != nil)
+            #expect(try await store.load() != nil)
             #expect(fixture.provider.log(.token).last?.headers[HTTPField.Name("X-Session")!] == "own")
             let request = try await authenticator.authenticateRequest(fixture.apiRequest)
             #expect(request.value(forHTTPHeaderField: "X-App-Token") == "a.b.c" && field(request) == nil)

@@ -145,7 +145,7 @@ struct AuthenticatorTests {
             #expect(try await field(state.authenticate(server.request)) != first)
             #expect(server.provider.count(.token) == 2)
             try await state.forget()
-            #expect(await store.load() == nil)
+            #expect(try await store.load() == nil)
             #expect(await authError { try await state.authenticate(server.request) }?.code == .signInRequired)
         }
     }
@@ -199,8 +199,8 @@ struct AuthenticatorTests {
             server.clock.advance(3600)
             server.provider.fault(fault, at: .token)
             _ = await authError { try await state.authenticate(server.request) }
-            #expect(await store.load()?.refreshToken == before && before != nil)
-            #expect(await store.load()?.end == nil)
+            #expect(try await store.load()?.refreshToken == before && before != nil)
+            #expect(try await store.load()?.end == nil)
         }
     }
 
@@ -261,20 +261,20 @@ private actor KeychainOfAnApp: TokenStore {
     private let inner = MemoryTokenStore()
     nonisolated var location: String { "the app's keychain" }
 
-    var kept: AuthStateRecord? { get async { await inner.load() } }
+    var kept: AuthStateRecord? { get async { await inner.load(TokenStoreCall()) } }
 
     func clear() async { try? await inner.update { $0 = nil } }
 
-    func load() async throws -> AuthStateRecord? {
+    func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         reads += 1
-        return await inner.load()
+        return await inner.load(call)
     }
 
     func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-    ) async throws -> Result { try await inner.update(change) }
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result { try await inner.update(call, change) }
 
-    func refreshLock() async throws -> RefreshLock { try await inner.refreshLock() }
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await inner.refreshLock(call) }
 }
 
 /// An HTTP client of the app's own.

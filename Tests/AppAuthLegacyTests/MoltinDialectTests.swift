@@ -256,7 +256,7 @@ struct MoltinDialectTests {
             let state = try await AuthState.present(
                 .clientCredentials(), as: client(stage), store: store, environment: stage.environment)
             try await state.forget()
-            #expect(await store.load() == nil)
+            #expect(try await store.load() == nil)
             #expect(await authError { try await state.freshAccessToken() }?.code == .signInRequired)
         }
     }

@@ -152,7 +152,7 @@ struct SbankenDialectTests {
                 let (store, client) = (MemoryTokenStore(), try client(stage))
                 let given = try? await token(of: client, in: store, stage.environment, asking: program)
                 #expect((given != nil) == hasToken)
-                #expect(await (store.load() != nil) == isStored)
+                #expect(try await (store.load() != nil) == isStored)
                 let question = "--action-id org.example.bank.show --process \(getpid()) --allow-user-interaction"
                 let lines = try String(contentsOfFile: asked, encoding: .utf8).split(separator: "\n")
                 #expect(lines == Array(repeating: question[...], count: isStored ? 2 : 1))

@@ -33,7 +33,7 @@ struct HostileRoleTests {
         await reports.next()
         let lock = try await store.refreshLock()
         #expect(await store.refreshLockHolder() != nil)
-        try await TokenStoreCall.$refreshLock.withValue(lock) { try await store.put(.sample("under the lock")) }
+        try await store.update(TokenStoreCall(grant: lock.grant)) { $0 = try .sample("under the lock") }
         await reports.next()
         lock.release()
         try await store.put(nil)

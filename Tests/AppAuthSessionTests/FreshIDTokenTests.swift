@@ -195,10 +195,10 @@ private actor BusyStore: TokenStore {
 
     init(_ records: [AuthStateRecord]) { self.records = records }
 
-    func load() -> AuthStateRecord? { records.count > 1 ? records.removeFirst() : records.first }
+    func load(_ call: TokenStoreCall) -> AuthStateRecord? { records.count > 1 ? records.removeFirst() : records.first }
 
     func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) throws -> Result {
         var record = records.first
         let result = try change(&record)
@@ -206,5 +206,5 @@ private actor BusyStore: TokenStore {
         return result
     }
 
-    func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
 }

@@ -380,9 +380,9 @@ private struct ReadCounter: TokenStore {
 
     var location: String { base.location }
 
-    func load() async throws -> AuthStateRecord? {
+    func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         reads.withLock { $0 += 1 }
-        return try await base.load()
+        return try await base.load(call)
     }
 
     func prepare() async throws {
@@ -391,8 +391,8 @@ private struct ReadCounter: TokenStore {
     }
 
     func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-    ) async throws -> Result { try await base.update(change) }
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result { try await base.update(call, change) }
 
-    func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await base.refreshLock(call) }
 }

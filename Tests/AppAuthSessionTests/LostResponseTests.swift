@@ -7,7 +7,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// Responses to refreshes that never came, and the note that is stored before each request.
+/// Responses to refreshes that never came, and what has to be so before a request is sent.
 @Suite(.timeLimit(.minutes(5)))
 struct LostResponseTests {
     @Test func `a lost response is no end; a refusal afterwards is, and explains itself`() async throws {
@@ -19,7 +19,7 @@ struct LostResponseTests {
             #expect(lost.outcome == .perhapsProcessed)
             let noted = try #require(await store.record)
             #expect(noted.end == nil)
-            #expect(noted.pendingRefresh?.fingerprint == noted.refreshToken?.fingerprint)
+            #expect(noted.backoff?.lost == world.clock.timestamp)
             #expect(world.provider.count(.token) == 2)
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .signInRequired)
@@ -37,34 +37,16 @@ struct LostResponseTests {
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } != nil)
             _ = try await state.freshAccessToken(forceRefresh: true)
             let record = await state.record
-            #expect(record.pendingRefresh == nil && record.backoff == nil)
+            #expect(record.backoff == nil)
             _ = try await state.freshAccessToken(forceRefresh: true)
         }
     }
 
-    @Test func `the note is there before the request is, and holds no token`() async throws {
+    @Test func `if the store has no room for new tokens, nothing is sent`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
-            let hold = world.provider.hold(.token, before: .request)
-            let caller = Task { try await state.freshAccessToken(forceRefresh: true) }
-            try await hold.arrived()
-            let noted = try #require(await store.record)
-            let token = try #require(noted.refreshToken)
-            let note = try #require(noted.pendingRefresh)
-            #expect(note.fingerprint == token.fingerprint && note.last == world.clock.timestamp)
-            #expect(!note.fingerprint.contains(token.reveal()))
-            hold.release()
-            _ = try await caller.value
-            #expect(await store.record?.pendingRefresh == nil)
-        }
-    }
-
-    @Test func `if the note cannot be written, nothing is sent`() async throws {
-        try await World.run { world in
-            let store = TestStore()
-            let state = try await world.signIn(store: store)
-            await store.refuse(with: TestStore.Refusal(), after: 0)
+            await store.fill()
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
             #expect(world.provider.count(.token) == 1)
             #expect(await !state.hasUnsavedTokens)
@@ -88,17 +70,16 @@ struct LostResponseTests {
         }
     }
 
-    @Test func `a sign-out while the note is being written sends nothing`() async throws {
+    @Test func `after a sign-out while the store makes room, nothing is sent`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
-            let saves = await store.saves
-            await store.hold()
+            await store.holdPreparation()
             async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
-            try await store.begun(saves + 1)
+            try await waitUntil { await store.isPreparing }
             async let over: Void = state.forget()
             try await waitUntil { await state.savingCount == 1 }
-            await store.release()
+            await store.releasePreparation()
             try await over
             #expect(await error?.code == .signInRequired)
             #expect(await store.record == nil)
@@ -106,20 +87,15 @@ struct LostResponseTests {
         }
     }
 
-    @Test func `if the note cannot be written, a token that is still valid is returned`() async throws {
+    @Test func `if the store has no room for new tokens, a token that is still valid is returned`() async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
             let token = try await state.freshAccessToken()
             world.clock.advance(by: 3550)
             let changes = state.changes
-            // The store can be read, and not written to.
-            await store.hold()
-            await store.failHeld()
-            let caller = Task { try await state.freshAccessToken() }
-            try await store.begun(2)
-            await store.release()
-            #expect(try await caller.value == token)
+            await store.fill()
+            #expect(try await state.freshAccessToken() == token)
             #expect(world.provider.count(.token) == 1)
             for await case .refreshFailed(let error) in changes {
                 #expect(error.code == .store)

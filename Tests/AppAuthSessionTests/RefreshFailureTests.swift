@@ -68,7 +68,7 @@ struct RefreshFailureTests {
             #expect(record == (await store.record))
             #expect(record.end == nil)
             #expect(record.backoff?.count == 1)
-            #expect((record.pendingRefresh == nil) == (error.outcome != .perhapsProcessed))
+            #expect((record.backoff?.lost == nil) == (error.outcome != .perhapsProcessed))
             #expect(record.accessToken == before.accessToken && record.refreshToken == before.refreshToken)
             #expect(world.provider.count(.token) == 2)
             // The server has used up the token whose response was lost.
@@ -76,7 +76,7 @@ struct RefreshFailureTests {
             world.clock.advance(by: 1)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
             record = await state.record
-            #expect(record.backoff == nil && record.pendingRefresh == nil)
+            #expect(record.backoff == nil)
         }
     }
 
@@ -96,7 +96,7 @@ struct RefreshFailureTests {
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .invalidResponse && error.rotatedRefreshToken == nil)
             let stored = try #require(await store.record)
-            #expect(await stored == state.record && stored.pendingRefresh == nil && stored.backoff?.count == 1)
+            #expect(await stored == state.record && stored.backoff?.count == 1 && stored.backoff?.lost == nil)
             #expect(stored.refreshToken != before.refreshToken && stored.accessToken == before.accessToken)
             world.clock.advance(by: 1)
             let token = try await state.freshAccessToken(forceRefresh: true)
@@ -106,7 +106,7 @@ struct RefreshFailureTests {
 
     // RFC 6749 §5.1: success is 200, and for some servers 201. Without tokens, the refresh token may be used up, and no new one has come.
     @Test(arguments: [HTTPResponse.Status.created, .badRequest])
-    func `after an unusable success the note of the refresh stays`(status: HTTPResponse.Status) async throws {
+    func `after an unusable success, the refresh token may be used up`(status: HTTPResponse.Status) async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
@@ -114,7 +114,7 @@ struct RefreshFailureTests {
             let error = try #require(await authError { try await state.freshAccessToken(forceRefresh: true) })
             #expect(error.code == .invalidResponse)
             #expect(error.outcome == (status == .created ? .perhapsProcessed : .refused))
-            #expect(await (store.record?.pendingRefresh != nil) == (status == .created))
+            #expect(await (store.record?.backoff?.lost != nil) == (status == .created))
         }
     }
 
@@ -143,7 +143,6 @@ struct RefreshFailureTests {
                 let refusal = await authError { try await state.freshAccessToken(parameters: parameters) }
                 #expect(refusal?.code.rawValue == code && refusal?.isTemporary == false)
                 #expect(await state.record.backoff == nil)
-                #expect(await state.record.pendingRefresh == nil)
             }
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) } == nil)
             // Of a refresh without parameters it is the session's trouble.
@@ -225,7 +224,7 @@ struct RefreshFailureTests {
             #expect(error.code == code && error.isTemporary == isTemporary && error.outcome == .notSent)
             #expect(error.server == nil && error.httpStatus == nil && !error.needsSignIn && error.stage == .refresh)
             let record = await state.record
-            #expect(record.end == nil && record.pendingRefresh == nil && record.refreshToken == before.refreshToken)
+            #expect(record.end == nil && record.backoff?.lost == nil && record.refreshToken == before.refreshToken)
             #expect(world.provider.count(.token) == 1)
         }
     }

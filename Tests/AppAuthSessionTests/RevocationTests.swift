@@ -144,7 +144,7 @@ struct RevocationTests {
             #expect(revocations.map(\.error) == (isRevoking ? [nil, nil] : []))
             #expect(world.provider.count(.revocation) == (isRevoking ? 2 : 0))
             #expect(await !state.isAuthorized)
-            #expect(await store.load() == nil)
+            #expect(try await store.load() == nil)
         }
     }
 

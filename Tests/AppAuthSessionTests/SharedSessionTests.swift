@@ -167,15 +167,15 @@ struct SharedSessionTests {
         var timedReads: Int { attended.withLock { $0.count { !$0 } } }
 
         var location: String { base.location }
-        func refreshLock() async throws -> RefreshLock { try await base.refreshLock() }
+        func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await base.refreshLock(call) }
         func refreshLockHolder() async -> String? { await base.refreshLockHolder() }
-        func load() async throws -> AuthStateRecord? {
-            attended.withLock { $0.append(!TokenStoreCall.isUnattended) }
-            return try await base.load()
+        func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
+            attended.withLock { $0.append(!call.isUnattended) }
+            return try await base.load(call)
         }
         func update<Result: Sendable>(
-            _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
-        ) async throws -> Result { try await base.update(change) }
+            _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        ) async throws -> Result { try await base.update(call, change) }
     }
 
     @Test func `while a caller waits for the lock, the user is not asked to unlock the store`() async throws {
@@ -345,18 +345,18 @@ private actor StaleStore: TokenStore {
 
     init(stale: AuthStateRecord, store: FileTokenStore) { (self.stale, self.store) = (stale, store) }
 
-    func load() async throws -> AuthStateRecord? {
+    func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         reads -= 1
-        return reads >= 0 ? stale : try await store.load()
+        return reads >= 0 ? stale : try await store.load(call)
     }
 
     func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
         reads -= 1
-        guard reads >= 0 else { return try await store.update(change) }
+        guard reads >= 0 else { return try await store.update(call, change) }
         return try change(&stale)
     }
 
-    func refreshLock() async throws -> RefreshLock { try await store.refreshLock() }
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await store.refreshLock(call) }
 }

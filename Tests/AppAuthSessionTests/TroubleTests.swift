@@ -99,26 +99,22 @@ struct TroubleTests {
         #expect(RefreshBackoff(error, after: first, at: start, jitter: 0).error(at: start).retryAfter == 1)
     }
 
-    @Test(arguments: [
-        (Fault.status(.unauthorized, json: ["error": "invalid_client"]), false), (.lostResponse, true),
-    ])
-    func `the note of a response that never came stays until the server responds`(fault: Fault, isNoted: Bool)
-        async throws
-    {
+    @Test(arguments: [Fault.status(.unauthorized, json: ["error": "invalid_client"]), .lostResponse])
+    func `the time of the first lost response is known until the server has responded`(fault: Fault) async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.refreshTokenGracePeriod = 30
         try await World.run(configuration) { world in
             let state = try await world.signIn()
             world.provider.fault(.lostResponse, at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
-            let first = try #require(await state.record.pendingRefresh)
+            let first = try #require(await state.record.backoff?.lost)
+            #expect(first == world.clock.timestamp)
             world.clock.advance(by: 10)
             world.provider.fault(fault, at: .token)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
-            let second = try #require(await state.record.pendingRefresh)
-            #expect(second.first == first.first)
-            // A server that responds has not used the token up this time; the time before it may have.
-            #expect((second.last == world.clock.timestamp) == isNoted)
+            // The server has not used the token up this time; the time before, it may have.
+            let failures = try #require(await state.record.backoff)
+            #expect(failures.count == 2 && failures.lost == first)
         }
     }
 

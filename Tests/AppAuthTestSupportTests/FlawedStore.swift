@@ -18,6 +18,7 @@ struct FlawedStore: TokenStore {
         case alwaysWrites = "An update without changes"
         case writesBeforeItFails = "An update that throws"
         case removesBeforeItWrites = "A reader sees"
+        case removesInPreparation = "The preparation of a refresh"
         case hasOneLockForAll = "Stores with different names"
         case lendsToAll = "The refresh lock has one holder"
         case forgetsWaiters = "A waiting caller"
@@ -54,7 +55,7 @@ struct FlawedStore: TokenStore {
         location = flaw == .namesDiffer ? "flawed \(UInt64.random(in: 0...(.max)))" : "flawed"
     }
 
-    func load() async throws -> AuthStateRecord? {
+    func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         let lock = flaw == .locksAll ? try await shared.refreshing.wait() : nil
         defer { lock?.release() }
         let record = shared.state.withLock { $0.record }
@@ -74,8 +75,12 @@ struct FlawedStore: TokenStore {
         }
     }
 
+    func prepareForRefresh(_ call: TokenStoreCall) async throws {
+        if flaw == .removesInPreparation { shared.state.withLock { $0.record = nil } }
+    }
+
     func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
         let turn = flaw == .losesChanges ? nil : try await shared.changing.turn()
         defer { turn?.end() }
@@ -108,7 +113,7 @@ struct FlawedStore: TokenStore {
         }
     }
 
-    func refreshLock() async throws -> RefreshLock {
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
         switch flaw {
         case .hasOneLockForAll: return try await common.wait()
         case .lendsToAll: return RefreshLock {}

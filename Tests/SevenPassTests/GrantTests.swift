@@ -34,7 +34,7 @@ import Testing
                 try await grants.signInWithPassword("alice@example.com", Secret("wrong-password"), store)
             }
             #expect(error?.code == .invalidGrant && error?.message.contains("wrong-password") == false)
-            #expect(await store.load() == nil)
+            #expect(await store.load(TokenStoreCall()) == nil)
         }
     }
 

@@ -245,7 +245,7 @@ import Testing
 extension SevenPassFixture {
     /// Expects that nothing is stored, both tokens are revoked, and the browser was at the end-session endpoint.
     fileprivate func expectSignedOutWithoutRedirect(_ store: MemoryTokenStore) async throws {
-        #expect(await store.load() == nil)
+        #expect(try await store.load() == nil)
         #expect(double.count(.revocation) == 2)
         // The browser is still on its way when the sign-out returns.
         try await double.requests(1, at: .endSession)

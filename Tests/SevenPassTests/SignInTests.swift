@@ -230,7 +230,7 @@ import Testing
             let parameters = end.form["id_token_hint"] == nil ? end.query : end.form
             #expect(parameters["id_token_hint"] != nil)
             #expect(parameters["post_logout_redirect_uri"]?.hasPrefix("http://127.0.0.1:") == true)
-            #expect(await store.load() == nil)
+            #expect(try await store.load() == nil)
         }
     }
 

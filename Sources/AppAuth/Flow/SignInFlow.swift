@@ -55,7 +55,7 @@ extension SignInFlow {
     }
 
     /// Chooses the user's keyring for the session of this client at this issuer, or else the app's file, if the keyring
-    /// cannot be used; see ``KeyringTokenStore/orElse(_:)``.
+    /// cannot be used; see ``KeyringTokenStore/orElse(_:call:)``.
     ///
     /// ```swift
     /// let choice = try await signIn.keyringOrFile(appID: "org.example.MyApp")
@@ -64,11 +64,15 @@ extension SignInFlow {
     ///
     /// The choice is made once, by a trial, which may prompt the user. Call it once at start, and keep the result.
     ///
-    /// - Parameter appID: The name of the app in the keyring and of its folder: see ``FileTokenStore/init(appID:encryptionKeys:)``.
+    /// - Parameters:
+    ///   - appID: The name of the app in the keyring and of its folder: see ``FileTokenStore/init(appID:encryptionKeys:)``.
+    ///   - call: Whether the user may be prompted, and whether a session is expected.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the file cannot be read, or if there is no home folder, and
     ///   with ``AuthError/Code/invalidConfiguration`` for an ID that cannot be the name of a folder; `CancellationError`.
-    public func keyringOrFile(appID: String) async throws -> TokenStoreChoice {
-        try await keyringStore(application: appID).orElse(FileTokenStore(appID: appID))
+    public func keyringOrFile(
+        appID: String, call: TokenStoreCall = TokenStoreCall()
+    ) async throws -> TokenStoreChoice {
+        try await keyringStore(application: appID).orElse(FileTokenStore(appID: appID), call: call)
     }
 
     /// Returns the client, after checking that the provider has every endpoint that the flow needs.

@@ -68,13 +68,13 @@ public struct FileTokenStore: TokenStore {
     ///
     /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if there is neither a file nor its lock, and
     ///   ``TokenStoreCall/expectsSession`` is true.
-    public func load() async throws -> AuthStateRecord? {
+    public func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         let record =
             if encryptionKeys.isEmpty { try read() } else {
                 // To derive a key from a passphrase takes long.
                 try await onThread(named: "appauth-store", of: location, Commitment()) { try read() }
             }
-        if record == nil, TokenStoreCall.expectsSession { try lock.requireFile() }
+        if record == nil, call.expectsSession { try lock.requireFile() }
         return record
     }
 
@@ -99,13 +99,23 @@ public struct FileTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``StoreProblem/busy`` if another process holds the lock for longer than
     ///   ``lockTimeout``.
     public func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        let lock = lockToTake
+        let lock = lockToTake(call)
         return try await underLock { [file, lockTimeout] commitment in
             let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
             return try file.update(change, commitment)
+        }
+    }
+
+    /// Reserves room for new tokens in `NAME.new`.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws {
+        let lock = lockToTake(call)
+        try await underLock { [file, lockTimeout] commitment in
+            let held = try lock.sessionLock(within: lockTimeout, commitment)
+            defer { held.release() }
+            try file.reserve(commitment)
         }
     }
 
@@ -141,7 +151,9 @@ public struct FileTokenStore: TokenStore {
     }
 
     /// Waits for the refresh lock, which another task or process may hold.
-    public func refreshLock() async throws -> RefreshLock { try await lockToTake.refreshLock() }
+    public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
+        try await lockToTake(call).refreshLock()
+    }
 
     /// Returns the process that refreshes the session, by its ID and name, or nil if there is none.
     public func refreshLockHolder() async -> String? { lock.holder(.refresh) }
@@ -168,9 +180,9 @@ public struct FileTokenStore: TokenStore {
         return LockFile(path: file.path + ".lock", location: location, folder: file.folder)
     }
     /// The lock. Its file and folder are created if they are missing, unless a session is expected but missing.
-    private var lockToTake: LockFile {
+    private func lockToTake(_ call: TokenStoreCall) -> LockFile {
         var lock = lock
-        lock.isMade = !TokenStoreCall.expectsSession || access(path, F_OK) == 0
+        lock.isMade = !call.expectsSession || access(path, F_OK) == 0
         return lock
     }
 }

@@ -74,10 +74,9 @@ public struct KeyringTokenStore: TokenStore {
     /// Reads the session, or returns nil if the keyring is open and has none, or if there is no keyring yet.
     ///
     /// - Throws: ``AuthError`` with ``StoreProblem/unavailable`` if a session was stored and there is no keyring.
-    public func load() async throws -> AuthStateRecord? {
-        let expectsSession = TokenStoreCall.expectsSession
-        return try await open(entry(account: account)) { service, _ in
-            try decode(service.read(expectsSession: expectsSession))
+    public func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
+        try await open(entry(account: account), call) { service, _ in
+            try decode(service.read(expectsSession: call.expectsSession))
         }
     }
 
@@ -92,14 +91,13 @@ public struct KeyringTokenStore: TokenStore {
 
     /// Changes the session under the lock.
     public func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        let expectsSession = TokenStoreCall.expectsSession
-        return try await open(entry(account: account)) { service, commitment in
+        try await open(entry(account: account), call) { service, commitment in
             let lock = try lock
             let held = try SpareDescriptors.use { try lock.sessionLock(within: lockTimeout, commitment) }
             defer { held.release() }
-            let old = try decode(service.read(expectsSession: expectsSession))
+            let old = try decode(service.read(expectsSession: call.expectsSession))
             var record = old
             let result = try change(&record)
             guard record != old else { return result }
@@ -117,8 +115,19 @@ public struct KeyringTokenStore: TokenStore {
     }
 
     /// Waits for the refresh lock, which another task or process may hold.
-    public func refreshLock() async throws -> RefreshLock {
+    public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
         try await lock.refreshLock()
+    }
+
+    /// Writes the entry again as it is. A keyring has no room to reserve; this finds out that it cannot be written.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws {
+        try await open(entry(account: account), call) { service, commitment in
+            let held = try SpareDescriptors.use { try lock.sessionLock(within: lockTimeout, commitment) }
+            defer { held.release() }
+            guard let bytes = try service.read(expectsSession: call.expectsSession) else { return }
+            try commitment.make()
+            try service.write(bytes)
+        }
     }
 
     /// Sets aside an entry that is not a usable session (``StoreProblem/damaged``), so that a new one can be stored.
@@ -162,12 +171,12 @@ public struct KeyringTokenStore: TokenStore {
     /// removing it.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
-    public func probe() async throws {
+    public func probe(_ call: TokenStoreCall = TokenStoreCall()) async throws {
         let trial = SecretService.Entry(
             application: "swift-appauth trial", account: application, label: "\(application) tests the keyring",
             location: location)
-        _ = try await load()
-        try await open(trial) { service, commitment in
+        _ = try await load(call)
+        try await open(trial, call) { service, commitment in
             if try service.read() == nil { try service.prepare() }
             try commitment.make()
             try service.write(Array("trial".utf8))
@@ -187,10 +196,11 @@ public struct KeyringTokenStore: TokenStore {
     /// Uses the keyring. If it is locked, the user is prompted and the work is repeated after the unlock. No lock is
     /// held while the prompt is open. The work is not repeated once it may have changed something.
     private func open<Value: Sendable>(
-        _ entry: SecretService.Entry, _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
+        _ entry: SecretService.Entry, _ call: TokenStoreCall = TokenStoreCall(),
+        _ work: @escaping @Sendable (SecretService, Commitment) throws -> Value
     ) async throws -> Value {
         let end = ContinuousClock.now + promptTimeout
-        var mayAsk = mayPrompt && !TokenStoreCall.isUnattended
+        var mayAsk = mayPrompt && !call.isUnattended
         while true {
             let commitment = Commitment()
             do { return try await reach(entry, within: end - .now, commitment, work) } catch let error as AuthError

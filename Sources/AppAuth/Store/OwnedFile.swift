@@ -46,9 +46,7 @@ package struct OwnedFile: Sendable {
     }
 
     /// Reads a file beside this one.
-    func read<Content>(
-        at path: String, synchronising: Bool = false, _ decode: ([UInt8]) throws -> Content
-    ) throws -> Content? {
+    func read<Content>(at path: String, _ decode: ([UInt8]) throws -> Content) throws -> Content? {
         // O_NONBLOCK: a named pipe in place of the file must not block the call.
         let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         if descriptor < 0, errno == ENOENT { return nil }
@@ -71,7 +69,6 @@ package struct OwnedFile: Sendable {
             throw failure("cannot be read", number)
         }
         let content = try decode(bytes)
-        if synchronising, synchronise(descriptor) != 0 { throw failure("cannot be synchronised") }
         // If the file was made readable for others, restore its mode.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return content
@@ -89,6 +86,16 @@ package struct OwnedFile: Sendable {
             unlink(new)
             throw error
         }
+        try secure()
+    }
+
+    /// Puts a file beside this one, which a dead process has left, in its place.
+    func put(_ new: String) throws {
+        let descriptor = Glibc.open(new, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("cannot be opened") }
+        defer { close(descriptor) }
+        guard synchronise(descriptor) == 0 else { throw failure("cannot be synchronised") }
+        guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
         try secure()
     }
 

@@ -13,8 +13,8 @@ struct SessionFile: Sendable {
     let cipher: RecordCipher
 
     private var path: String { file.path }
-    /// The file that is being written, or the room reserved for it. If a process dies, it is left behind. The next
-    /// process that holds the lock writes to it, removes it, or renames it if it holds new tokens.
+    /// The file that is being written, or the room reserved for it: bytes of zero. If a process dies, it is left behind. The
+    /// next process that holds the lock writes to it, removes it, or renames it if it holds new tokens.
     private var new: String { path + ".new" }
     /// How much longer new tokens may be than the current ones, in bytes.
     private static let growth = 16 << 10
@@ -34,20 +34,23 @@ struct SessionFile: Sendable {
             try file.secureIfNecessary()
             return result
         }
-        if let record {
-            let bytes = try encode(record)
-            try write(bytes)
-            if let old, old.id == record.id, record.pendingRefresh != nil, record.pendingRefresh != old.pendingRefresh {
-                do { try reserve(bytes.count + Self.growth) } catch {
-                    // The refresh token is not presented then, so restore the old record.
-                    try? write(encode(old))
-                    throw error
-                }
-            }
-        } else {
-            try file.remove(with: new)
-        }
+        if let record { try write(encode(record)) } else { try file.remove(with: new) }
         return result
+    }
+
+    /// Reserves room for new tokens. A disk that fills up after a refresh token was sent would cost the session. The caller
+    /// must hold the lock.
+    func reserve(_ commitment: Commitment) throws {
+        guard let record = try recovered(read()) else { return }
+        let size = try encode(record).count + Self.growth
+        try commitment.make()
+        let descriptor = try file.open(new: new).descriptor
+        defer { close(descriptor) }
+        let error = posix_fallocate(descriptor, 0, off_t(size))
+        // If the file system does not support reservation, go on: the write itself may still fail.
+        guard [ENOSPC, EDQUOT, EFBIG].contains(error) else { return }
+        unlink(new)
+        throw file.failure("has no room for new tokens", error)
     }
 
     /// Renames the file if it is not a session that can be read, and what a dead process left next to it. The caller must
@@ -63,52 +66,38 @@ struct SessionFile: Sendable {
         }
         try commitment.make()
         let aside = try AsideFile.move(path, location: location)
-        if isRoom { unlink(new) } else { _ = try AsideFile.move(new, location: location) }
+        if case .room? = try? remains() { unlink(new) } else { _ = try AsideFile.move(new, location: location) }
         try file.secure()
         return aside
     }
 
-    /// Reserves room for new tokens. A disk that fills up after a refresh token was presented would cost the session.
-    private func reserve(_ size: Int) throws {
-        let descriptor = try file.open(new: new).descriptor
-        defer { close(descriptor) }
-        let error = posix_fallocate(descriptor, 0, off_t(size))
-        // If the file system does not support reservation, go on: the write itself may still fail.
-        guard [ENOSPC, EDQUOT, EFBIG].contains(error) else { return }
-        unlink(new)
-        throw file.failure("has no room for new tokens", error)
-    }
-
-    /// Completes the work of a process that died after it wrote new tokens and before it renamed the file. The provider
-    /// then accepts only these tokens, since the refresh token in the session was presented for them.
+    /// Completes the work of a process that died after it wrote new tokens and before it renamed the file. Only the holder of
+    /// the lock writes the file, so a complete one is newer than the session. The provider accepts only these tokens then.
     private func recovered(_ old: AuthStateRecord?) throws -> AuthStateRecord? {
-        guard let old, let token = old.refreshToken, old.pendingRefresh?.fingerprint == token.fingerprint else {
+        switch try remains() {
+        case .nothing: return old
+        case .room where old != nil: return old
+        case .record(let left)
+        where left.id == old?.id && left.refreshToken != nil && left.refreshToken != old?.refreshToken:
+            try file.put(new)
+            return left
+        case .room, .record, .damage:
             unlink(new)
             return old
         }
-        guard let left = try remains(), left.id == old.id, left.end == nil, let rotated = left.refreshToken,
-            rotated != token
-        else {
-            if !isRoom { unlink(new) }
-            return old
-        }
-        guard rename(new, path) == 0 else { throw file.failure("cannot be replaced") }
-        try file.secure()
-        return left
     }
 
-    /// Returns the record that a dead process left, if it is complete. If it only cannot be read now, the call throws
-    /// and the file stays: too many files are open, or a network file system does not respond.
-    private func remains() throws -> AuthStateRecord? {
-        do { return try file.read(at: new, synchronising: true, decode) ?? nil } catch let error as AuthError
-            where error.storeProblem == .damaged
-        { return nil }
-    }
+    private enum Remains { case nothing, room, record(AuthStateRecord), damage }
 
-    /// Whether the file is reserved room that was not written to.
-    private var isRoom: Bool {
-        guard let bytes = try? InputFile.read(new, atMost: largestRecord), !bytes.isEmpty else { return false }
-        return bytes.allSatisfy { $0 == 0 }
+    /// What lies in place of the new file. If it only cannot be read now, the call throws and the file stays: too many
+    /// files are open, or a network file system does not respond.
+    private func remains() throws -> Remains {
+        do {
+            return try file.read(at: new) { bytes -> Remains in
+                if bytes.first == 0 { return .room }
+                return try decode(bytes).map { .record($0) } ?? .damage
+            } ?? .nothing
+        } catch let error as AuthError where error.storeProblem == .damaged { return .damage }
     }
 
     /// Returns the session, or nil if there is no file.

@@ -1,7 +1,7 @@
 public import AppAuthProtocol
 public import AppAuthSession
 
-/// The result of choosing between two stores. See ``SignInFlow/keyringOrFile(appID:)`` and ``KeyringTokenStore/orElse(_:)``.
+/// The result of choosing between two stores. See ``SignInFlow/keyringOrFile(appID:call:)`` and ``KeyringTokenStore/orElse(_:call:)``.
 public struct TokenStoreChoice: Sendable, CustomStringConvertible {
     /// The chosen store. It never changes by itself.
     public let store: any TokenStore
@@ -49,7 +49,9 @@ extension KeyringTokenStore {
     /// ```
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the other store cannot be read; `CancellationError`.
-    public func orElse(_ other: some TokenStore) async throws -> TokenStoreChoice {
+    public func orElse(
+        _ other: some TokenStore, call: TokenStoreCall = TokenStoreCall()
+    ) async throws -> TokenStoreChoice {
         // A user who has declined the keyring is not asked at each start: the list needs no prompt.
         let isListed: Bool
         do { isListed = try await self.isListed } catch let error as AuthError where error.storeProblem == .locked {
@@ -58,10 +60,10 @@ extension KeyringTokenStore {
         } catch let error as AuthError {
             return TokenStoreChoice(store: other, isKeyring: false, refusal: error)
         }
-        if !isListed, try await other.load() != nil {
+        if !isListed, try await other.load(call) != nil {
             return TokenStoreChoice(store: other, isKeyring: false, refusal: nil)
         }
-        do { try await probe() } catch let error as AuthError {
+        do { try await probe(call) } catch let error as AuthError {
             return TokenStoreChoice(store: other, isKeyring: false, refusal: error)
         }
         return TokenStoreChoice(store: self, isKeyring: true, refusal: nil)

@@ -9,7 +9,7 @@ public enum PollingProgress: Sendable, Hashable {
     case connectionTrouble(AuthError, pause: Duration)
 }
 
-extension TokenEndpoint {
+extension ClientEndpoint {
     /// Polls until the user has decided, the request has expired, or the task is cancelled.
     ///
     /// - Parameter observe: Receives the progress after each poll that does not end the wait.

@@ -1,4 +1,4 @@
-/// The parameters of a token request. A pure value, sent by ``TokenEndpoint``.
+/// The parameters of a token request. A pure value, sent by ``ClientEndpoint``.
 package struct TokenRequest: Sendable {
     package let form: FormParameters
 

@@ -6,12 +6,12 @@ internal import Logging
 extension AuthState {
     /// All callers with the same requirement share one run (`SingleFlight`), in a task that is never cancelled.
     func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
-        do { return try await renew(need) } catch let error as AuthError where error.code == .store {
-            // The refresh was early: the token in memory is still valid, and better than an error.
+        do { return try await renew(need) } catch let error as AuthError {
+            // The refresh was early: a token that is still valid is better than an error.
             guard isOpen, let token = record.token(for: need.parameters),
                 need.acceptsForNow(token, at: environment.now())
             else { throw error }
-            publish(.refreshFailed(error))
+            if error.code == .store { publish(.refreshFailed(error)) }
             return token
         }
     }
@@ -27,19 +27,19 @@ extension AuthState {
         // An unsaved change may need the lock for longer.
         defer { withExtendedLifetime(held) {} }
         while true {
-            // From here until its successor is stored, the refresh token must not be lost: `settle` waits for it.
-            var exposure = exposures.begin()
-            // Under the lock, what is stored is decisive. The store also makes sure that it has room for what will come.
+            // Under the lock, what is stored is decisive.
             let attempt: SessionRules.Attempt
-            switch try await change(.tokenNeeded(need, .held), under: held.lock).action {
+            switch try await read(need, .held).action {
             case .send(let next): attempt = next
             case .handOut(let token): return token
             case .fail(let error): throw error
             case .decideAgain, .waitForLock, .done: continue
             }
+            try await prepareForRefresh(under: held.lock)
+            // From here until its successor is stored, the refresh token must not be lost: `settle` waits for it.
+            var exposure = exposures.begin()
             let event: SessionRules.Event
-            // Without the lock, another holder may be sending this refresh token, or may have used it up.
-            switch held.lock.isHeld ? await sendRefresh(attempt) : .failure(lockWasLost) {
+            switch await sendRefresh(attempt) {
             case .failure(let error): event = .failed(attempt, error, jitter: environment.jitter())
             case .success(let response):
                 if response.refreshToken == nil { exposure.end() }
@@ -68,12 +68,6 @@ extension AuthState {
         }
     }
 
-    private var lockWasLost: AuthError {
-        AuthError(
-            .store, .store, "the refresh lock of \(store.location) was lost before the refresh token was sent",
-            outcome: .notSent, isTemporary: true)
-    }
-
     // MARK: - The lock
 
     private enum LockOrToken: Sendable { case lock(HeldLock), token(AccessToken) }
@@ -91,7 +85,9 @@ extension AuthState {
     func lock() async throws -> HeldLock {
         let turn = try await lockTurns.turn()
         try await save()
-        let lock = try await store.convertingErrors(expectsSession: true) { [store] in try await store.refreshLock() }
+        let lock = try await store.convertingErrors { [store] in
+            try await store.refreshLock(TokenStoreCall(expectsSession: true))
+        }
         return HeldLock(turn: turn, lock: lock)
     }
 
@@ -121,23 +117,12 @@ extension AuthState {
     }
 }
 
-/// The refresh lock, and the turn of its caller in this process.
+/// The refresh lock, and the turn of its caller in this process. An unsaved change keeps the lock, although the turn is over.
 final class HeldLock: Sendable {
     private let turn: TaskQueue.Turn
-    let lock: OwnedLock
-
-    init(turn: TaskQueue.Turn, lock: RefreshLock) { (self.turn, self.lock) = (turn, OwnedLock(lock)) }
-}
-
-/// The refresh lock, released with the last reference to this object. An unsaved change has one, although the turn is over.
-/// The store may refer to the lock itself for longer, for example in a task that it began with the task-local value.
-final class OwnedLock: Sendable {
     let lock: RefreshLock
-    var isHeld: Bool { lock.isHeld }
 
-    init(_ lock: RefreshLock) { self.lock = lock }
-
-    deinit { lock.release() }
+    init(turn: TaskQueue.Turn, lock: RefreshLock) { (self.turn, self.lock) = (turn, lock) }
 }
 
 extension SessionRules.Decision {

@@ -57,7 +57,7 @@ extension AuthState {
     }
 
     private func store(
-        _ new: ClientRegistration, keyNamed name: String?, under lock: OwnedLock
+        _ new: ClientRegistration, keyNamed name: String?, under lock: RefreshLock
     ) async throws -> ClientRegistration {
         let registered = Result { try record.client.registered(as: new, keyNamed: name) }
         // The previous token is invalid by now (RFC 7592 §2.1, §2.2), so the new one is stored in any case.
@@ -77,7 +77,7 @@ extension AuthState {
     /// Runs `work` with the latest registration under the session's lock: two requests with the same token would lose
     /// it. A caller that is cancelled leaves at once, and the work goes on.
     private func withRegistration(
-        _ work: @escaping @Sendable (ClientRegistration, OwnedLock) async throws -> ClientRegistration
+        _ work: @escaping @Sendable (ClientRegistration, RefreshLock) async throws -> ClientRegistration
     ) async throws -> ClientRegistration {
         let held = try await lock(within: environment.lockPatience.limit)
         try await readForChange()

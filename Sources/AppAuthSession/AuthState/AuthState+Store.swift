@@ -16,7 +16,7 @@ extension AuthState {
         /// The time of the change. Pauses begin there.
         let time: Timestamp
         /// Nil for a sign-out, which needs no lock.
-        let lock: OwnedLock?
+        let lock: RefreshLock?
 
         var isSignOut: Bool { if case .signedOut = event { true } else { false } }
     }
@@ -90,8 +90,23 @@ extension AuthState {
     }
 
     private func load(isUnattended: Bool = false) async throws -> AuthStateRecord? {
-        try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
-            try await store.convertingErrors(expectsSession: true) { [store] in try await store.load() }
+        let call = TokenStoreCall(isUnattended: isUnattended, expectsSession: true)
+        return try await store.convertingErrors { [store] in try await store.load(call) }
+    }
+
+    /// Makes sure that the store has room for new tokens, and that the refresh token may be sent.
+    func prepareForRefresh(under lock: RefreshLock) async throws {
+        let call = TokenStoreCall(expectsSession: true, grant: lock.grant)
+        try await inTurn {
+            try await store.convertingErrors { [store] in try await store.prepareForRefresh(call) }
+        }
+        // The app has signed out meanwhile.
+        if let end = record.end { throw SessionRules.signInRequired(end.reason) }
+        // Another holder may be sending this refresh token, or may have used it up.
+        guard lock.isHeld else {
+            throw AuthError(
+                .store, .store, "the refresh lock of \(store.location) was lost before the refresh token was sent",
+                outcome: .notSent, isTemporary: true)
         }
     }
 
@@ -101,14 +116,14 @@ extension AuthState {
     ///
     /// - Parameter isKept: Whether a result that the store rejects is kept, if it would be lost.
     func change(
-        _ event: SessionRules.Event, under lock: OwnedLock, isKept: Bool = false
+        _ event: SessionRules.Event, under lock: RefreshLock, isKept: Bool = false
     ) async throws -> SessionRules.Decision {
         let decision = try await inTurn {
             let before = record
             do {
                 let (decision, stored) = try await update(event, before, at: nil, under: lock)
                 if let stored { adopt(stored) }
-                let valid = unlessSignedOut(decision, event, before)
+                let valid = unlessSignedOut(decision, event, stored)
                 report(valid)
                 return valid
             } catch {
@@ -124,24 +139,21 @@ extension AuthState {
     }
 
     private func update(
-        _ event: SessionRules.Event, _ known: AuthStateRecord, at time: Timestamp?, under lock: OwnedLock?,
+        _ event: SessionRules.Event, _ known: AuthStateRecord, at time: Timestamp?, under lock: RefreshLock?,
         isUnattended: Bool = false
     ) async throws -> (SessionRules.Decision, AuthStateRecord?) {
-        try await TokenStoreCall.$refreshLock.withValue(lock?.lock) {
-            try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
-                try await store.convertingErrors(expectsSession: true) { [store, rules, environment] in
-                    try await store.update { stored in
-                        let decision = rules(event, &stored, known, environment.now(), time)
-                        return (decision, stored)
-                    }
-                }
+        let call = TokenStoreCall(isUnattended: isUnattended, expectsSession: true, grant: lock?.grant)
+        return try await store.convertingErrors { [store, rules, environment] in
+            try await store.update(call) { stored in
+                let decision = rules(event, &stored, known, environment.now(), time)
+                return (decision, stored)
             }
         }
     }
 
     /// Handles a result that the store has rejected. What matters is what would be lost if it were dropped.
     private func keep(
-        _ event: SessionRules.Event, _ before: AuthStateRecord, _ lock: OwnedLock, _ error: any Error
+        _ event: SessionRules.Event, _ before: AuthStateRecord, _ lock: RefreshLock, _ error: any Error
     ) throws -> SessionRules.Decision {
         // The decision if the store had the session in memory.
         var copy: AuthStateRecord? = record
@@ -175,7 +187,7 @@ extension AuthState {
     }
 
     /// Stores a registration that the provider has accepted, or keeps it: the previous registration access token is invalid.
-    func storeRegistration(_ client: Client, under lock: OwnedLock) async throws {
+    func storeRegistration(_ client: Client, under lock: RefreshLock) async throws {
         _ = try await inTurn {
             let before = record
             do {
@@ -195,7 +207,7 @@ extension AuthState {
 
     // MARK: - The unsaved change
 
-    func setUnsaved(_ event: SessionRules.Event, _ known: AuthStateRecord, _ lock: OwnedLock?) {
+    func setUnsaved(_ event: SessionRules.Event, _ known: AuthStateRecord, _ lock: RefreshLock?) {
         unsavedNumber += 1
         unsaved = UnsavedChange(number: unsavedNumber, event: event, known: known, time: environment.now(), lock: lock)
     }
@@ -210,7 +222,7 @@ extension AuthState {
                 let (found, stored) = try await update(
                     mine.event, mine.known, at: mine.time, under: mine.lock, isUnattended: isUnattended)
                 if let stored { adopt(stored) }
-                let decision = mine.isSignOut ? found : unlessSignedOut(found, mine.event, mine.known)
+                let decision = mine.isSignOut ? found : unlessSignedOut(found, mine.event, stored)
                 if unsaved?.number == mine.number { (unsaved, isMissing) = (nil, false) }
                 report(decision)
                 var tokens = decision.orphan?.revocable ?? []
@@ -260,19 +272,15 @@ extension AuthState {
         if let end = adopted.end, wasAuthorized { publish(.ended(end)) }
     }
 
-    /// Voids a decision if the session was signed out here meanwhile: nothing of it is handed out, sent or reported.
+    /// Decides anew if the app has signed out while the store was called: nothing of the result is handed out or reported.
     private func unlessSignedOut(
-        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ known: AuthStateRecord
+        _ decision: SessionRules.Decision, _ event: SessionRules.Event, _ stored: AuthStateRecord?
     ) -> SessionRules.Decision {
-        // `adopt` has run: the end may be this decision's, or that of a sign-out while the call was in progress.
-        guard let end = record.end else { return decision }
+        // `adopt` has run: the end may be this decision's.
+        if record.end == nil { return decision }
         if case .ended? = decision.change { return decision }
-        var void = SessionRules.Decision(.fail(SessionRules.signInRequired(end.reason)))
-        void.orphan = decision.orphan
-        // If the sign-out was known, the decision already considers whether another session is in the store. If it was
-        // not, the tokens would have been used, unless a later sign-in has replaced the session.
-        if known.end == nil, !decision.isToDecideAgain { void.orphan = event.response }
-        return void
+        var copy = stored
+        return rules(event, &copy, record, environment.now(), nil)
     }
 
     /// Reports a decision to the observers of the session. If another process has ended the session, the record does

@@ -7,7 +7,7 @@ extension AuthState {
     /// or refuses what the request names, and another one may be what it wants.
     func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: refreshing the access token")
-        let endpoint = TokenEndpoint(client: record.client, environment: environment, proof: proof)
+        let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
         let (form, wanted) = (record.refreshForm, attempt.need.parameters)
         func send(_ form: RefreshForm) async -> (TokenParameters, Result<TokenResponse, AuthError>) {
             var parameters = wanted

@@ -50,13 +50,17 @@ public actor AuthState {
     ///
     /// - Parameters:
     ///   - store: The store that has the session.
+    ///   - call: Whether the store may prompt the user, and whether a session is expected there.
     ///   - client: The current client, if its secret or its authentication method has changed since the sign-in; nil
     ///     for the client that was stored, which is not compared with anything.
     ///   - environment: HTTP, clock and log.
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read or holds something else, and
     ///   ``AuthError/Code/invalidConfiguration`` if the session belongs to another client or another issuer than `client`.
-    public init?(restoring store: any TokenStore, as client: Client? = nil, environment: Environment) async throws {
-        guard var record = try await store.convertingErrors({ try await store.load() }) else { return nil }
+    public init?(
+        restoring store: any TokenStore, call: TokenStoreCall = TokenStoreCall(), as client: Client? = nil,
+        environment: Environment
+    ) async throws {
+        guard var record = try await store.convertingErrors({ try await store.load(call) }) else { return nil }
         if let client {
             guard record.belongs(to: client.id, at: client.provider.issuer) else {
                 throw AuthError(

@@ -29,7 +29,7 @@ extension AuthStateRecord {
     mutating func merge(refreshToken rotated: Secret?) {
         // RFC 6749 §4.4.3: a session of client credentials has no use for a refresh token.
         if grant == nil { refreshToken = rotated ?? refreshToken }
-        pendingRefresh = nil
+        if rotated != nil { backoff?.lost = nil }
     }
 
     private mutating func keep(_ token: AccessToken, for parameters: TokenParameters) {
@@ -77,7 +77,7 @@ extension AuthStateRecord {
     /// Ends the session. All tokens are removed; the claims stay. A session that has already ended does not change.
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
-        (accessToken, refreshToken, grant, keys, pendingRefresh, backoff) = (nil, nil, nil, nil, nil, nil)
+        (accessToken, refreshToken, grant, keys, backoff) = (nil, nil, nil, nil, nil)
         (otherTokens, proofKey, additional, unverifiedIDToken) = ([:], nil, nil, nil)
         end = End(reason: reason, date: date)
     }

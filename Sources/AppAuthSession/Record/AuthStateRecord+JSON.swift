@@ -27,7 +27,6 @@ extension AuthStateRecord {
         json["redirectURI"] = redirectURI.map(JSON.string)
         json["keys"] = try keys.map { ["document": $0.document, "term": try $0.term.stored] }
         if !otherTokens.isEmpty { json["otherTokens"] = .array(try otherTokens.map { try $0.stored(with: $1) }) }
-        json["pendingRefresh"] = try pendingRefresh?.stored
         json["backoff"] = try backoff?.stored
         json["unverifiedIDToken"] = try unverifiedIDToken?.stored
         if hasRefreshed { json["hasRefreshed"] = true }
@@ -85,7 +84,6 @@ extension AuthStateRecord {
         for entry in try json.optional("otherTokens", { try $0.objects($1) }) ?? [] {
             otherTokens[try TokenParameters(stored: entry)] = try AccessToken(stored: entry.object("token"))
         }
-        pendingRefresh = try json.optional("pendingRefresh") { try PendingRefresh(stored: $0.object($1)) }
         backoff = try json.optional("backoff") { try RefreshBackoff(stored: $0.object($1)) }
         unverifiedIDToken = try json.optional("unverifiedIDToken") { try RefreshBackoff(stored: $0.object($1)) }
         hasRefreshed = try json.optional("hasRefreshed") { try $0.bool($1) } ?? false

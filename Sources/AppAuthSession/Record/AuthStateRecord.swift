@@ -41,8 +41,6 @@ public struct AuthStateRecord: Sendable, Hashable {
     package internal(set) var keys: KeySetCache.Entry?
     /// Access tokens for fewer scopes or for certain resources.
     package internal(set) var otherTokens: [TokenParameters: AccessToken] = [:]
-    /// The note about the refresh token, from before it is sent until a response shows what became of it.
-    package var pendingRefresh: PendingRefresh?
     /// The failure of the last refreshes; nil after a success.
     package internal(set) var backoff: RefreshBackoff?
     /// The last refreshes whose ID tokens could not be verified; nil after a verified one.

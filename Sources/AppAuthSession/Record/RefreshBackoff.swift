@@ -2,24 +2,6 @@ package import AppAuthProtocol
 internal import FoundationEssentials
 internal import JOSE
 
-/// A note about a refresh token, stored before the token is sent. It is removed with a response that shows what became of the
-/// token: a 5xx, for example, does not.
-///
-/// If the response never comes, the token may have been used up. It is sent again all the same: the note only explains why
-/// the provider then refuses it.
-package struct PendingRefresh: Sendable, Hashable {
-    /// The hash of the token.
-    package let fingerprint: String
-    /// When the token was first sent; `last` is when it was last sent, which also makes a repeated note a change that the
-    /// store writes, with room reserved for the response.
-    package let first: Timestamp
-    package let last: Timestamp
-
-    package init(fingerprint: String, first: Timestamp, last: Timestamp) {
-        (self.fingerprint, self.first, self.last) = (fingerprint, first, last)
-    }
-}
-
 /// Consecutive refresh failures that may be temporary, and the pause before the next attempt.
 ///
 /// Stored with the session, so that all processes that share it spare a broken server together.
@@ -37,6 +19,8 @@ package struct RefreshBackoff: Sendable, Hashable {
     /// Whether each later refresh is expected to fail in the same way.
     package let isForGood: Bool
     private let httpStatus: Int?
+    /// When the first response was lost that may have had the successor of the refresh token.
+    package internal(set) var lost: Timestamp?
 
     /// The longest pause that the server did not ask for, in seconds.
     package static let longestPause = 60.0
@@ -59,6 +43,7 @@ package struct RefreshBackoff: Sendable, Hashable {
         (code, message, outcome) = (error.code, error.message, error.outcome)
         (isTemporary, httpStatus) = (error.isTemporary, error.httpStatus)
         refusals = (previous?.refusals ?? 0) + (isRefusal ? 1 : 0)
+        lost = previous?.lost ?? (error.outcome == .perhapsProcessed ? now : nil)
         // The first may be a fault of the moment.
         isForGood = error.isForGood || isRefusal && refusals > 1
     }
@@ -96,17 +81,6 @@ package struct RefreshBackoff: Sendable, Hashable {
     }
 }
 
-extension PendingRefresh {
-    var stored: JSON {
-        get throws { ["fingerprint": .string(fingerprint), "first": try first.stored, "last": try last.stored] }
-    }
-
-    init(stored json: StoredObject) throws {
-        fingerprint = try json.string("fingerprint")
-        (first, last) = (try Timestamp(stored: json.object("first")), try Timestamp(stored: json.object("last")))
-    }
-}
-
 extension RefreshBackoff {
     var stored: JSON {
         get throws {
@@ -117,6 +91,7 @@ extension RefreshBackoff {
             if !isTemporary { json["isTemporary"] = false }
             if refusals > 0 { json["refusals"] = .number(.init(refusals)) }
             if isForGood { json["isForGood"] = true }
+            json["lost"] = try lost?.stored
             json["httpStatus"] = httpStatus.map { .number(.init($0)) }
             return .object(json)
         }
@@ -135,6 +110,7 @@ extension RefreshBackoff {
         isTemporary = try json.optional("isTemporary") { try $0.bool($1) } ?? true
         refusals = try json.optional("refusals") { try $0.int($1) } ?? 0
         isForGood = try json.optional("isForGood") { try $0.bool($1) } ?? false
+        lost = try json.optional("lost") { try Timestamp(stored: $0.object($1)) }
         httpStatus = try json.optional("httpStatus") { try $0.int($1) }
     }
 }

@@ -15,6 +15,6 @@ extension AuthState {
     public func exchange(_ request: TokenExchangeRequest) async throws -> ExchangedToken {
         if let end = record.end { throw SessionRules.signInRequired(end.reason) }
         return try await request.send(
-            to: TokenEndpoint(client: record.client, environment: environment, proof: proof))
+            to: ClientEndpoint(client: record.client, environment: environment, proof: proof))
     }
 }

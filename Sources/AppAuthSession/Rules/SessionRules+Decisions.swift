@@ -43,7 +43,7 @@ extension SessionRules {
         }
         var decision = Decision(.done)
         switch event {
-        case .tokenNeeded(let need, let lock): decision = token(for: need, lock, &record, known, now)
+        case .tokenNeeded(let need, let lock): decision = token(for: need, lock, record, known, now)
         case .received(_, let response): record.merge(refreshToken: response.refreshToken)
         case .completed(let attempt, let response, let outcome, let jitter):
             decision = accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
@@ -80,7 +80,7 @@ extension SessionRules {
     }
 
     private static func token(
-        for need: TokenRequirement, _ lock: LockPhase, _ record: inout AuthStateRecord, _ known: AuthStateRecord,
+        for need: TokenRequirement, _ lock: LockPhase, _ record: AuthStateRecord, _ known: AuthStateRecord,
         _ now: Timestamp
     ) -> Decision {
         let token = record.token(for: need.parameters)
@@ -89,8 +89,6 @@ extension SessionRules {
             return Decision(.handOut(token), isNew ? .renewed(record) : nil)
         }
         guard let credential = record.credential else {
-            // There is no way to a better token: the remaining validity is worth more than an error.
-            if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
             // OpenID Connect Core §11: providers ignore offline_access without prompt=consent.
             let wasRequested = (record.scope + record.withheldScope).contains(.offlineAccess)
             return Decision(
@@ -113,22 +111,12 @@ extension SessionRules {
                 } else {
                     nil
                 }
-            if let error {
-                if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
-                return Decision(.fail(error))
-            }
+            if let error { return Decision(.fail(error)) }
         }
         // The refresh is early, and the holder of the lock is slow or stopped: the current token is still valid.
         if lock == .waiting, let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
-        // Most callers that wait find new tokens in the end: they need no digest, nor the initialization of libcrypto.
         guard lock == .held else { return Decision(.waitForLock) }
-        guard case .refreshToken(let refreshToken) = credential else {
-            return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: nil)))
-        }
-        let fingerprint = refreshToken.fingerprint
-        let earlier = record.pendingRefresh.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
-        record.pendingRefresh = PendingRefresh(fingerprint: fingerprint, first: earlier?.first ?? now, last: now)
-        return Decision(.send(Attempt(session: record.id, need: need, credential: credential, earlier: earlier)))
+        return Decision(.send(Attempt(session: record.id, need: need, credential: credential)))
     }
 
     private static func accept(
@@ -140,7 +128,7 @@ extension SessionRules {
             guard error.isForeign else {
                 // The old refresh token is used up: keep the new one, but nothing else of the response.
                 record.merge(refreshToken: response.refreshToken)
-                return failure(error, attempt.need, jitter, &record, now, occurrence)
+                return failure(error, jitter, &record, now, occurrence)
             }
             let reason = "the refreshed ID token belongs to another user: \(error.message)"
             var decision = end(reason, error, &record, now)
@@ -179,21 +167,16 @@ extension SessionRules {
         if error.code == .invalidGrant, error.outcome == .refused, !error.isTemporary, attempt.refreshToken != nil {
             // Several servers respond like this if the refresh token is valid, but not for what one caller requests.
             // The next refresh of the session's own tokens finds out.
-            guard attempt.need.parameters == .session else {
-                record.pendingRefresh = attempt.earlier
-                return Decision(.fail(error))
-            }
+            guard attempt.need.parameters == .session else { return Decision(.fail(error)) }
             let said = error.server?.summary ?? "invalid_grant"
-            guard let earlier = attempt.earlier else {
+            guard let lost = record.backoff?.lost else {
                 return end("the provider no longer accepts the refresh token (\(said))", error, &record, now)
             }
             return end(
-                "the response to an earlier refresh, at \(earlier.first.wall.formatted(.iso8601)), never came or was "
+                "the response to an earlier refresh, at \(lost.wall.formatted(.iso8601)), never came or was "
                     + "unusable, and the provider does not accept the refresh token again (\(said))", error, &record,
                 now)
         }
-        // If the server may have processed the token, the note stays until the server has responded.
-        if error.outcome != .perhapsProcessed { record.pendingRefresh = attempt.earlier }
         // The old refresh token is used up: keep the new one, even from a response that cannot be used otherwise.
         var error = error
         if let rotated = error.rotatedRefreshToken {
@@ -201,21 +184,15 @@ extension SessionRules {
             error.rotatedRefreshToken = nil
         }
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
-        return failure(error, attempt.need, jitter, &record, now, occurrence)
+        return failure(error, jitter, &record, now, occurrence)
     }
 
     private static func failure(
-        _ error: AuthError, _ need: TokenRequirement, _ jitter: Double, _ record: inout AuthStateRecord,
-        _ now: Timestamp,
-        _ occurrence: Timestamp
+        _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Timestamp, _ occurrence: Timestamp
     ) -> Decision {
         var error = error
         let backoff = record.fail(error, at: occurrence, jitter: jitter)
         (error.refreshPause, error.isForGood) = (backoff.pause.remaining(at: now), backoff.isForGood)
-        // The refresh was early: the current token is still valid.
-        if let token = record.token(for: need.parameters), need.acceptsForNow(token, at: now) {
-            return Decision(.handOut(token), .refreshFailed(error))
-        }
         return Decision(.fail(error), .refreshFailed(error))
     }
 

@@ -59,8 +59,6 @@ package enum SessionRules {
         package let session: String
         package let need: TokenRequirement
         package let credential: AuthStateRecord.Credential
-        /// An earlier attempt with the same refresh token whose response is unknown.
-        package let earlier: PendingRefresh?
 
         /// The refresh token that is sent; nil for a grant.
         package var refreshToken: Secret? {

@@ -50,7 +50,7 @@ extension AuthState {
     ) async throws -> AuthState {
         let client = grant.client
         let proof = try DPoP(for: client)
-        let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
+        let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,
             requested: {

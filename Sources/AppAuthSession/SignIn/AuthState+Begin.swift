@@ -60,7 +60,7 @@ extension AuthState {
             if unused.isEmpty { throw error }
             await revoke(unused, of: client, environment) { [failed] in
                 // The user may have dismissed a prompt of this store a moment ago.
-                let stored = try await TokenStoreCall.$isUnattended.withValue(true) { try await store.load() }
+                let stored = try await store.load(TokenStoreCall(isUnattended: true))
                 guard let stored, stored.end == nil else { return true }
                 return failed.map { !stored.mayShareGrant(with: $0) } ?? false
             }

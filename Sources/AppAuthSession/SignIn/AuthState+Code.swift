@@ -24,7 +24,7 @@ extension AuthState {
         let verifier = JWTVerifier(client: request.client, environment: environment)
         let grant = try await response.grant(verifiedBy: verifier)
         let early = try await verifier.idToken(with: grant, for: request)
-        let endpoint = TokenEndpoint(client: request.client, environment: environment, proof: request.proof)
+        let endpoint = ClientEndpoint(client: request.client, environment: environment, proof: request.proof)
         return try await begin(
             as: request.client, proof: request.proof, in: store, environment: environment, confirm: confirm,
             requested: { try await endpoint.send(.exchange(grant, request), stage: .token) }

@@ -85,7 +85,7 @@ extension AuthState {
     ) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
         let proof = try DPoP(for: client)
-        let endpoint = TokenEndpoint(client: client, environment: environment, proof: proof)
+        let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,
             requested: { try await endpoint.send(.present(grant), stage: .token) }

@@ -10,11 +10,11 @@ public actor MemoryTokenStore: TokenStore {
     public init(_ record: AuthStateRecord? = nil) { self.record = record }
 
     /// Reads the session.
-    public func load() -> AuthStateRecord? { record }
+    public func load(_ call: TokenStoreCall) -> AuthStateRecord? { record }
 
     /// Changes the session.
     public func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) throws -> Result {
         var changed = record
         let result = try change(&changed)
@@ -23,7 +23,7 @@ public actor MemoryTokenStore: TokenStore {
     }
 
     /// Waits for the lock among the tasks of this process.
-    public func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+    public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
 
     /// How many tasks wait for the refresh lock.
     package nonisolated var lockWaitingCount: Int { lock.waitingCount }

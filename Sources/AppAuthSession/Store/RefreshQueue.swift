@@ -1,16 +1,16 @@
 internal import AppAuthConcurrency
 
 /// A refresh lock for the tasks of one process, granted in order, for stores that no other process shares.
-public final class RefreshQueue: Sendable {
+package final class RefreshQueue: Sendable {
     private let queue = TaskQueue()
 
     /// Creates an empty queue.
-    public init() {}
+    package init() {}
 
     /// Waits for the lock.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
-    public func wait() async throws -> RefreshLock {
+    package func wait() async throws -> RefreshLock {
         let turn = try await queue.turn()
         return RefreshLock { turn.end() }
     }

@@ -16,7 +16,7 @@ public protocol TokenStore: Sendable {
     /// it, never in between. It throws if there is something else at the location, or a damaged record. It must return
     /// within milliseconds, unless it prompts the user, which it may do only if ``TokenStoreCall/isUnattended`` is false:
     /// it is also called while a caller waits for the lock.
-    func load() async throws -> AuthStateRecord?
+    func load(_ call: TokenStoreCall) async throws -> AuthStateRecord?
 
     /// Reads the session, lets `change` alter it, and writes it, in one step: no other change comes between.
     ///
@@ -26,21 +26,31 @@ public protocol TokenStore: Sendable {
     /// safe: ``AuthState`` can handle both. This takes milliseconds; `change` does no I/O. Data that is not a session
     /// is neither read as one nor overwritten.
     func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result
 
     /// Checks, before a user signs in, whether a session could be stored. Changes nothing.
     ///
-    /// - Throws: What ``update(_:)`` would throw, as far as that can be known: the location cannot be read, holds
+    /// - Throws: What ``update(_:_:)`` would throw, as far as that can be known: the location cannot be read, holds
     ///   something else, or has no room. The default implementation only reads.
     func prepare() async throws
+
+    /// Makes sure that new tokens can be stored, before the refresh token is sent: its successor would be lost otherwise.
+    /// The caller has the refresh lock.
+    ///
+    /// A store that can run out of room reserves it, for a session that is a little larger than the current one. The
+    /// session stays as it is.
+    ///
+    /// - Throws: What ``update(_:_:)`` would throw, as far as that can be known. Nothing is sent then. The default
+    ///   implementation does nothing.
+    func prepareForRefresh(_ call: TokenStoreCall) async throws
 
     /// Waits for the lock under which a refresh token is sent. The store sets no limit for the wait: the caller cancels it.
     ///
     /// The lock has one holder at a time among all that share the session, in this process and in others. If a process
-    /// dies, its lock is released. ``load()`` and ``update(_:)`` work even while the lock is held. The wait blocks no
+    /// dies, its lock is released. ``load(_:)`` and ``update(_:_:)`` work even while the lock is held. The wait blocks no
     /// thread of the cooperative pool. If its task is cancelled, it ends with `CancellationError`.
-    func refreshLock() async throws -> RefreshLock
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock
 
     /// Returns a description of the holder of the refresh lock, for messages, for example `process 4711 (my-app)`; nil
     /// if the lock is free, or if the store cannot tell, which is the default.
@@ -48,31 +58,53 @@ public protocol TokenStore: Sendable {
 }
 
 extension TokenStore {
+    /// Reads the session.
+    public func prepare() async throws { _ = try await load() }
+
+    /// Does nothing.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws {}
+
     /// Returns nil: the store cannot tell.
     public func refreshLockHolder() async -> String? { nil }
+
+    /// Reads the session, as a call of which nothing is known.
+    public func load() async throws -> AuthStateRecord? { try await load(TokenStoreCall()) }
+
+    /// Changes the session, as a call of which nothing is known.
+    public func update<Result: Sendable>(
+        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+    ) async throws -> Result { try await update(TokenStoreCall(), change) }
+
+    /// Waits for the refresh lock, as a call of which nothing is known.
+    public func refreshLock() async throws -> RefreshLock { try await refreshLock(TokenStoreCall()) }
 }
 
 /// What a store can know about the call that it serves.
-public enum TokenStoreCall {
+public struct TokenStoreCall: Sendable {
     /// Whether the call must not prompt the user, for example to unlock a keyring. It is true for calls without a waiting
     /// caller and for calls that repeat: retries of a rejected write, reads while another process holds the refresh lock,
     /// and ``AuthState/synchronize()``.
-    @TaskLocal public static var isUnattended = false
+    public var isUnattended: Bool
 
     /// Whether the caller knows that a session was stored here. A sign-out removes the session, but not the location. So if
     /// this is true and the location itself is missing (a disk that is not mounted, a keyring that is not open), the store
     /// throws ``StoreProblem/unavailable`` and creates nothing. If this is false, a missing location is a new one.
-    @TaskLocal public static var expectsSession = false
+    public var expectsSession: Bool
 
-    /// The refresh lock under which ``TokenStore/update(_:)`` is called; nil for a change that needs none, such as a
+    /// The ``RefreshLock/grant`` of the refresh lock under which the call is made; nil for a call that needs no lock, such as a
     /// sign-in or a sign-out. If the store's lock can be lost, for example with a connection, and another holder has had it
-    /// since, the store acquires it again before it reads the session: see ``RefreshLock/grant``.
-    @TaskLocal public static var refreshLock: RefreshLock?
+    /// since, ``TokenStore/update(_:_:)`` acquires it again before it reads the session.
+    public var grant: (any Sendable)?
+
+    /// Creates a description of a call.
+    public init(isUnattended: Bool = false, expectsSession: Bool = false, grant: (any Sendable)? = nil) {
+        (self.isUnattended, self.expectsSession, self.grant) = (isUnattended, expectsSession, grant)
+    }
 }
 
 /// The right to send the refresh token of a stored session, held until it is released or deinitialized.
 public final class RefreshLock: Sendable {
-    /// What the store needs to recognise this grant of the lock in ``TokenStoreCall/refreshLock``: for example a number
+    /// What the store needs to recognise this grant of the lock in ``TokenStoreCall/grant``: for example a number
     /// that grows with each grant. If the lock can be lost, the store compares it with the latest grant when it writes.
     /// Then a holder that was stopped, and wakes up after the lock has passed on, does not overwrite newer tokens.
     public let grant: (any Sendable)?
@@ -109,19 +141,11 @@ public final class RefreshLock: Sendable {
 }
 
 extension TokenStore {
-    /// Reads the session.
-    public func prepare() async throws { _ = try await load() }
-
     /// Runs an operation of an app's store and converts its errors into ``AuthError``.
-    ///
-    /// - Parameter expectsSession: See ``TokenStoreCall/expectsSession``.
     package func convertingErrors<Value: Sendable>(
-        expectsSession: Bool = false, _ operation: @Sendable () async throws -> Value
+        _ operation: @Sendable () async throws -> Value
     ) async throws -> Value {
-        let expectsSession = expectsSession || TokenStoreCall.expectsSession
-        do {
-            return try await TokenStoreCall.$expectsSession.withValue(expectsSession) { try await operation() }
-        } catch let error as AuthError { throw error } catch let error
+        do { return try await operation() } catch let error as AuthError { throw error } catch let error
             as CancellationError
         { throw error } catch {
             throw AuthError(

@@ -119,9 +119,7 @@ struct StateFolder: Sendable {
             reader = keyring
         }
         do {
-            let record = try await TokenStoreCall.$expectsSession.withValue(expectsSession(in: store)) { [reader] in
-                try await reader.load()
-            }
+            let record = try await reader.load(TokenStoreCall(expectsSession: expectsSession(in: store)))
             // A profile that cannot be read may have its session elsewhere.
             if record == nil { _ = try profile?.signIn }
             return record.map { Entry(store: store, profile: profile, record: .success($0)) }

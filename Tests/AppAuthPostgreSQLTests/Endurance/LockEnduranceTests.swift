@@ -24,11 +24,7 @@ struct LockEnduranceTests {
         }
     }
 
-    private func under<Value: Sendable>(
-        _ lock: RefreshLock, _ work: () async throws -> Value
-    ) async throws -> Value {
-        try await TokenStoreCall.$refreshLock.withValue(lock) { try await work() }
-    }
+    private func under(_ lock: RefreshLock) -> TokenStoreCall { TokenStoreCall(grant: lock.grant) }
 
     private static let bump = "UPDATE appauth_session SET lock_number = lock_number + 1"
 
@@ -52,15 +48,13 @@ struct LockEnduranceTests {
             let lock = try await store.refreshLock()
             // Another holder has got the lock between the read and the write of the first attempt.
             let attempts = LockedValue(0)
-            try await under(lock) {
-                try await store.update { record in
-                    let isFirst = attempts.withLock { count in
-                        count += 1
-                        return count == 1
-                    }
-                    if isFirst { try server.sql(Self.bump) }
-                    record = try .sample("attempt \(isFirst ? 1 : 2)")
+            try await store.update(under(lock)) { record in
+                let isFirst = attempts.withLock { count in
+                    count += 1
+                    return count == 1
                 }
+                if isFirst { try server.sql(Self.bump) }
+                record = try .sample("attempt \(isFirst ? 1 : 2)")
             }
             #expect(attempts.withLock { $0 } == 2)
             #expect(try await store.name == "attempt 2")
@@ -96,11 +90,11 @@ struct LockEnduranceTests {
             try await waitUntil { !lock.isHeld }
             let next = try Program.session(["hold", server.connection(), "one", "60"])
             _ = try await next.line { $0 == "held" }
-            let error = try #require(await authError { try await under(lock) { try await store.put(.sample()) } })
+            let error = try #require(await authError { try await store.update(under(lock)) { $0 = try .sample() } })
             #expect(error.storeProblem == .busy && error.isTemporary, "\(error)")
             #expect(try await other.load() == nil)
             next.kill(SIGKILL)
-            try await under(lock) { try await store.put(.sample("mine")) }
+            try await store.update(under(lock)) { $0 = try .sample("mine") }
             #expect(lock.isHeld)
             #expect(try await other.name == "mine")
             lock.release()
@@ -134,7 +128,7 @@ struct LockEnduranceTests {
             #expect(lock.isHeld)
             clock.withLock { $0 += .seconds(seconds) }
             #expect(lock.isHeld == isHeld)
-            try await under(lock) { try await store.put(.sample("kept")) }
+            try await store.update(under(lock)) { $0 = try .sample("kept") }
             // It has acquired the lock again, with another number.
             #expect(lock.isHeld)
             lock.release()
@@ -166,7 +160,7 @@ struct LockEnduranceTests {
         _ = try await holder.line { $0 == "held" }
         try begin()
         let lock = try await store.refreshLock()
-        try await under(lock) { try await store.put(.sample("newer")) }
+        try await store.update(under(lock)) { $0 = try .sample("newer") }
         lock.release()
         try end()
         holder.write("go")

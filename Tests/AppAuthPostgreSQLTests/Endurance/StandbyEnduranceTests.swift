@@ -33,16 +33,15 @@ struct StandbyEnduranceTests {
     {
         try await run(isSynchronous: true) { primary, standby, store in
             let lock = try await store.refreshLock()
-            try await TokenStoreCall.$refreshLock.withValue(lock) { try await store.put(.sample("confirmed")) }
+            let call = TokenStoreCall(grant: lock.grant)
+            try await store.update(call) { $0 = try .sample("confirmed") }
             let old = try Self.lockNumber(primary)
             try await primary.crash()
             let found = LockedValue("nothing")
             let change = Task {
-                try await TokenStoreCall.$refreshLock.withValue(lock) {
-                    try await store.update { record in
-                        found.withLock { $0 = record?.client.id ?? "none" }
-                        record = try .sample("after")
-                    }
+                try await store.update(call) { record in
+                    found.withLock { $0 = record?.client.id ?? "none" }
+                    record = try .sample("after")
                 }
             }
             try standby.sql("SELECT pg_promote()")
@@ -55,13 +54,13 @@ struct StandbyEnduranceTests {
         }
     }
 
-    /// Without a grace period: the refresh token is sent once. The asynchronous standby lacks only the note that it is.
+    /// Without a grace period: the refresh token is sent once. The asynchronous standby lacks only the number of the lock.
     @Test(arguments: [true, false])
     func `a refresh that is in progress stores its tokens at the new primary`(isSynchronous: Bool) async throws {
         try await run(isSynchronous: isSynchronous) { primary, standby, store in
             try await withLocalProvider(.demo) { provider in
                 let session = try await provider.signIn(store: store)
-                let row = "SELECT version, record FROM appauth_session"
+                let row = "SELECT version, record, lock_number FROM appauth_session"
                 try await waitUntil { try standby.sql(row) == primary.sql(row) }
                 if !isSynchronous { try standby.stopFollowing(primary) }
                 let sent = provider.count(.token)

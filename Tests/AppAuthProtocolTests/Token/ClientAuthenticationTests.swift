@@ -123,7 +123,7 @@ struct ClientAuthenticationTests {
         let token = try #require(try world.provider.mintSession(client: id).refreshToken)
         let client = try await world.client(id, authentication)
         _ = await authError {
-            try await TokenEndpoint(client: client, environment: world.environment)
+            try await ClientEndpoint(client: client, environment: world.environment)
                 .send(.refresh(Secret(token)), stage: .refresh)
         }
         return try #require(world.provider.log(.token).last)

@@ -56,7 +56,7 @@ struct EchoTests {
         var dialect = Dialect()
         dialect.tokenResponse = { TransportResponse($0.head, body: $0.body) }
         try await expectHidden("refresh_token", dialect: dialect) { client, environment in
-            _ = try await TokenEndpoint(client: client, environment: environment)
+            _ = try await ClientEndpoint(client: client, environment: environment)
                 .send(.refresh(Secret("a refresh token that is long enough")), stage: .refresh)
         }
     }
@@ -65,7 +65,7 @@ struct EchoTests {
     func `client credentials are not shown`(authentication: ClientAuthentication) async throws {
         let name = authentication.method == "client_secret_post" ? "client_secret" : "client_assertion"
         try await expectHidden(name, authentication) { client, environment in
-            _ = try await TokenEndpoint(client: client, environment: environment)
+            _ = try await ClientEndpoint(client: client, environment: environment)
                 .send(.refresh(Secret("refresh")), stage: .refresh)
         }
         try await expectHidden(name, authentication) { client, environment in

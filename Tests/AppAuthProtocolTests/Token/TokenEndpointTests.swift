@@ -194,7 +194,7 @@ struct TokenEndpointTests {
     private func refresh(_ world: World, _ token: String? = nil) async throws -> TokenResponse {
         let minted = try #require(try token ?? world.provider.mintSession().refreshToken)
         let client = try await world.client()
-        return try await TokenEndpoint(client: client, environment: world.environment)
+        return try await ClientEndpoint(client: client, environment: world.environment)
             .send(.refresh(Secret(minted)), stage: .refresh)
     }
 }

@@ -116,7 +116,7 @@ struct SignInRedirectTests {
             let redirect = try SecureURL(#require(query?.values("redirect_uri").first))
             let again = try LoopbackRedirectListener(ports: [#require(redirect.port)])
             again.close()
-            #expect(await store.load() == nil)
+            #expect(try await store.load() == nil)
         }
     }
 

@@ -17,7 +17,7 @@ struct SignOutTests {
             let report = try #require(try await signOut.run(store: store, environment: world.environment))
             #expect(report.revocations.map(\.tokenTypeHint) == ["refresh_token", "access_token"])
             #expect(report.revocations.allSatisfy { $0.error == nil })
-            #expect(await store.load() == nil)
+            #expect(try await store.load() == nil)
             let again = try await signOut.run(store: store, environment: world.environment)
             #expect(again == nil && world.provider.count(.revocation) == 2)
         }
@@ -66,7 +66,7 @@ struct SignOutTests {
             #expect(report.endSessionError?.code == (isOpened ? nil : .sessionReplaced))
             #expect(world.provider.count(.endSession) == (isOpened ? 1 : 0))
             #expect(report.revocations.count == (later == nil || later == "during" ? 2 : 0))
-            #expect(await (store.load() == nil) == (later == nil))
+            #expect(try await (store.load() == nil) == (later == nil))
         }
     }
 }

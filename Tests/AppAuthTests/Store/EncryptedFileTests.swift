@@ -43,20 +43,18 @@ struct EncryptedFileTests {
     @Test func `new tokens are written to the reserved room, and recovered if the process died`() async throws {
         let key = try Self.key("2026")
         let store = store(key)
-        let mark = PendingRefresh(
-            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
         let record = try StoreFolder.record(token: "before")
         var json = try #require(JSON(parsing: record.encoded()).object)
         json["refreshToken"] = .string("after")
         let rotated = try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "test")
         try await store.replace(with: record)
-        try await store.update { $0?.pendingRefresh = mark }
+        try await store.prepareForRefresh(TokenStoreCall())
         try await store.update { $0 = rotated }
         #expect(try await store.load() == rotated)
         // A process has died before the rename.
         let other = FileTokenStore(path: path + ".new", encryptionKeys: [key])
         try await store.replace(with: record)
-        try await store.update { $0?.pendingRefresh = mark }
+        try await store.prepareForRefresh(TokenStoreCall())
         try await other.discard()
         try await other.replace(with: rotated)
         #expect(try await store.update { $0 }?.refreshToken == Secret("after"))

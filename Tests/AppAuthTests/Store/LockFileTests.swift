@@ -90,7 +90,7 @@ struct LockFileTests {
         try await folder.store.replace(with: try StoreFolder.record())
         for path in [folder.lockPath] + (isThere ? [] : [folder.path]) { #expect(unlink(path) == 0) }
         let error = await authError {
-            try await TokenStoreCall.$expectsSession.withValue(true) { try await folder.store.update { _ in } }
+            try await folder.store.update(TokenStoreCall(expectsSession: true)) { _ in }
         }
         #expect(error?.storeProblem == (isThere ? nil : .unavailable))
     }

@@ -19,13 +19,9 @@ struct RecoveryTests {
 
     /// A session whose refresh token was sent, and the remaining file beside it.
     private func prepare(_ remains: Remains, _ folder: StoreFolder) async throws -> AuthStateRecord {
-        let mark = PendingRefresh(
-            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
-        var record = try StoreFolder.record(token: "before")
-        record.pendingRefresh = mark
+        let record = try StoreFolder.record(token: "before")
         try await folder.store.replace(with: record)
         var json = try #require(JSON(parsing: record.encoded()).object)
-        json["pendingRefresh"] = nil
         if remains != .sameToken { json["refreshToken"] = .string("after") }
         if remains == .anotherSession { json["id"] = "another" }
         if remains == .ended { json["end"] = ["reason": "signed out", "date": 1_700_000_000] }
@@ -68,11 +64,9 @@ struct RecoveryTests {
     func `room that belongs to another user is not written to`() async throws {
         let folder = try StoreFolder()
         try await folder.store.replace(with: try StoreFolder.record(token: "before"))
-        let mark = PendingRefresh(
-            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
-        try await folder.store.update { $0?.pendingRefresh = mark }
+        try await folder.store.prepareForRefresh(TokenStoreCall())
         #expect(chown(folder.path + ".new", 65534, 65534) == 0)
-        try await folder.store.update { $0?.pendingRefresh = nil }
+        try await folder.store.update { $0 = try StoreFolder.record(token: "after") }
         let owner = try FileManager.default.attributesOfItem(atPath: folder.path)[.ownerAccountID] as? Int
         #expect(owner == 0)
     }
@@ -80,11 +74,9 @@ struct RecoveryTests {
     @Test func `room that was open to other users is closed before tokens are written to it`() async throws {
         let folder = try StoreFolder()
         try await folder.store.replace(with: try StoreFolder.record(token: "before"))
-        let mark = PendingRefresh(
-            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
-        try await folder.store.update { $0?.pendingRefresh = mark }
+        try await folder.store.prepareForRefresh(TokenStoreCall())
         #expect(chmod(folder.path + ".new", 0o644) == 0)
-        try await folder.store.update { $0?.pendingRefresh = nil }
+        try await folder.store.update { $0 = try StoreFolder.record(token: "after") }
         let mode = try FileManager.default.attributesOfItem(atPath: folder.path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
     }

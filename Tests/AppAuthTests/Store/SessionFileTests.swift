@@ -69,19 +69,19 @@ struct SessionFileTests {
     }
 
     @Test(arguments: [true, false])
-    func `where a token is presented the room for the next is taken, and used or given back`(
+    func `before a refresh token is sent, room for the next is reserved, and used or given back`(
         isRemoval: Bool
     ) async throws {
         let folder = try StoreFolder()
         let new = folder.path + ".new"
-        try await folder.store.replace(with: try StoreFolder.record(token: "before"))
-        let mark = PendingRefresh(
-            fingerprint: Secret("before").fingerprint, first: Timestamp(wall: .now), last: Timestamp(wall: .now))
-        try await folder.store.update { $0?.pendingRefresh = mark }
+        let before = try StoreFolder.record(token: "before")
+        try await folder.store.replace(with: before)
+        try await folder.store.prepareForRefresh(TokenStoreCall())
         let room = try Data(contentsOf: URL(fileURLWithPath: new))
         // While it is open, no other file gets its number.
         let (inode, descriptor) = (try self.inode(of: new), open(new, O_RDONLY | O_CLOEXEC))
         let record = try #require(try await folder.store.load())
+        #expect(record == before)
         #expect(try room.count > record.encoded().count && room.allSatisfy { $0 == 0 })
 
         // A call that only reads leaves it.
@@ -90,8 +90,7 @@ struct SessionFileTests {
         #expect(try await folder.store.load() == record)
 
         try await folder.store.update { stored in
-            stored?.pendingRefresh = nil
-            if isRemoval { stored = nil }
+            stored = isRemoval ? nil : try StoreFolder.record(token: "after")
         }
         #expect(try folder.names == (isRemoval ? [] : ["session.json"]))
         if !isRemoval { #expect(try self.inode(of: folder.path) == inode) }

@@ -125,7 +125,7 @@ struct RefreshFailureTests {
             #expect(
                 try await fixture.run("token", "--force-refresh", "--json").failure(1, "transport").contains("refused"))
             let after = try fixture.record()
-            #expect(after.end == nil && after.pendingRefresh == nil && after.refreshToken == before.refreshToken)
+            #expect(after.end == nil && after.backoff?.lost == nil && after.refreshToken == before.refreshToken)
             // A valid token needs no provider.
             _ = try await fixture.run("token", "--json").result()
         }

@@ -7,7 +7,7 @@ enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
     case blamesEverybody, storesFractions, keepsTheLock
-    case storesLate, leavesNoMark, believesRefusals
+    case storesLate, reservesNoRoom, believesRefusals
     /// A database without fencing, and a process that sends although it knows that it has lost the lock.
     case writesLate, sendsWithoutLock
 
@@ -29,7 +29,7 @@ enum Flaw: String, CaseIterable {
         case .blamesEverybody: .ownErrors
         case .storesFractions: .readable
         case .keepsTheLock: .healthyAgain
-        case .leavesNoMark, .believesRefusals: nil
+        case .reservesNoRoom, .believesRefusals: nil
         }
     }
 }
@@ -78,7 +78,6 @@ extension Simulation {
             later = Timestamp(wall: now.wall + 200_000, sinceBoot: now.sinceBoot + .seconds(200_000), boot: now.boot)
             stored = before
             decision = SessionRules.apply(event, to: &stored, known: known, at: later, occurredAt: time)
-        case (.leavesNoMark, .tokenNeeded(_, .held), _): stored?.pendingRefresh = nil
         case (.believesRefusals, .failed, _) where before?.id == known.id:
             var memory: AuthStateRecord? = known
             let believed = SessionRules.apply(event, to: &memory, known: known, at: later, occurredAt: time)

@@ -34,6 +34,8 @@ final class Life: @unchecked Sendable {
     var fetches = 0
     /// The refresh token of the latest response, and when it arrived.
     var latestResponse: (refreshToken: String, time: Int)?
+    /// Whether the store has reserved room for the next change.
+    var hasRoom = false
     /// Whether the store has rejected the latest change.
     var hasUnsaved = false
     var isStopped = false

@@ -19,6 +19,8 @@ final class SimulatedStore: @unchecked Sendable {
         /// Whether two holders may send one refresh token: neither can know of the other.
         var isExcused: Bool { isLost && !isMisused }
 
+        func lose() { isHeld = false }
+
         fileprivate init(process: Int, number: Int) { (self.process, self.number) = (process, number) }
     }
 
@@ -59,13 +61,22 @@ final class SimulatedStore: @unchecked Sendable {
         return record
     }
 
+    func reserve(at now: Int) throws(AuthError) {
+        _ = try read(at: now)
+        guard now >= isFullUntil else { throw full }
+    }
+
+    private var full: AuthError {
+        AuthError(.store, .store, "the disk is full", outcome: .notSent, isTemporary: true)
+    }
+
     /// Writes the session if it has changed. If the disk is full, nothing changes. If the store is mute, this throws
     /// after the write.
-    func write(_ changed: AuthStateRecord?, at now: Int) throws(AuthError) {
+    ///
+    /// - Parameter hasRoom: Whether room was reserved.
+    func write(_ changed: AuthStateRecord?, at now: Int, hasRoom: Bool) throws(AuthError) {
         guard changed != record else { return }
-        guard now >= isFullUntil else {
-            throw AuthError(.store, .store, "the disk is full", outcome: .notSent, isTemporary: true)
-        }
+        guard hasRoom || now >= isFullUntil else { throw full }
         record = changed
         guard now >= isMuteUntil else {
             throw AuthError(.store, .store, "it is unknown whether it was stored", outcome: .notSent, isTemporary: true)

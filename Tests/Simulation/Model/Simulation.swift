@@ -188,7 +188,7 @@ final class Simulation: @unchecked Sendable {
             ).identified(as: "user \(grant.number)", at: clock.date(at: world.now))
         else { return }
         let old = store.record
-        guard (try? store.write(record, at: world.now)) != nil else { return }
+        guard (try? store.write(record, at: world.now, hasRoom: false)) != nil else { return }
         note("process \(process.number) signs in: \(grant.current)")
         kill(process)
         start(process, record)

@@ -8,15 +8,14 @@ struct StoreOfProcess: TokenStore {
 
     var location: String { "the store" }
 
-    func load() async throws -> AuthStateRecord? {
+    func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         try await life.host.call { try simulation.store.read(at: simulation.world.now) }
     }
 
     func update<Value: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Value
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Value
     ) async throws -> Value {
-        // The store may make the change on a thread of its own, where no task-local value is set.
-        let grip = TokenStoreCall.refreshLock?.grant as? Grip
+        let grip = call.grant as? Grip
         let end = simulation.world.now + SimulatedStore.callTimeout
         while simulation.rejects(grip), !simulation.isLockFree, simulation.world.now < end {
             try await life.host.pause(50)
@@ -24,7 +23,11 @@ struct StoreOfProcess: TokenStore {
         return try await life.host.call { try simulation.update(life, under: grip, change) }
     }
 
-    func refreshLock() async throws -> RefreshLock {
+    func prepareForRefresh(_ call: TokenStoreCall) async throws {
+        try await life.host.call { try simulation.prepareForRefresh(life, under: call.grant as? Grip) }
+    }
+
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
         try life.host.checkLife()
         let grip = try await simulation.store.lock(for: life, simulation)
         life.grip = grip
@@ -46,6 +49,20 @@ extension Simulation {
         guard setting.losesLocks, let lock = grip?.lock else { return false }
         let isCurrent = lock.number == store.lockNumber || flaw == .writesLate
         return !lock.isHeld || !isCurrent
+    }
+
+    /// Reserves room for one change.
+    func prepareForRefresh(_ life: Life, under grip: Grip?) throws {
+        try life.host.checkLife()
+        if let lock = grip?.lock, lock.number != store.lockNumber, flaw != .writesLate { lock.lose() }
+        if flaw != .reservesNoRoom {
+            try store.reserve(at: world.now)
+            life.hasRoom = true
+        }
+        if losesLockInUse {
+            losesLockInUse = false
+            loseLocks(isNoticed: true)
+        }
     }
 
     /// Changes the stored session in one step.
@@ -76,15 +93,12 @@ extension Simulation {
                 note(changed.map { "stored: \($0.outline)" } ?? "removed from the store")
             }
         }
-        do { try store.write(changed, at: world.now) } catch {
+        defer { life.hasRoom = false }
+        do { try store.write(changed, at: world.now, hasRoom: life.hasRoom) } catch {
             if let changed, changed.end != nil { checker.endedInMemory.insert(changed.id) }
             throw error
         }
         life.hasUnsaved = false
-        if losesLockInUse, case .send? = decided?.decision.action {
-            losesLockInUse = false
-            loseLocks(isNoticed: true)
-        }
         return value
     }
 }

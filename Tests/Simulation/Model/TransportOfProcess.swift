@@ -177,8 +177,6 @@ extension AuthStateRecord {
     var outline: String {
         if let end { return "ended, \(end.reason)" }
         let failures = backoff.map { ", failure \($0.count)" } ?? ""
-        let mark = pendingRefresh == nil ? "" : " (pending)"
-        return
-            "\(refreshToken?.reveal() ?? "none")\(mark), \(token(for: .session)?.value.reveal() ?? "none")\(failures)"
+        return "\(refreshToken?.reveal() ?? "none"), \(token(for: .session)?.value.reveal() ?? "none")\(failures)"
     }
 }

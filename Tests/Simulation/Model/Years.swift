@@ -6,7 +6,7 @@ package enum Protection: String, CaseIterable, Sendable {
     case lock
     case rereading = "re-read"
     case persistence = "persist-before-publish"
-    case mark = "write-ahead-mark"
+    case room = "reserved-room"
     case reconciliation
 
     var flaw: Flaw {
@@ -14,7 +14,7 @@ package enum Protection: String, CaseIterable, Sendable {
         case .lock: .presentsWithoutLock
         case .rereading: .presentsFromMemory
         case .persistence: .storesLate
-        case .mark: .leavesNoMark
+        case .room: .reservesNoRoom
         case .reconciliation: .believesRefusals
         }
     }

@@ -35,6 +35,28 @@ package actor TestStore: TokenStore {
     /// Makes only the parked saves fail once they are released.
     package func failHeld() { heldFail = true }
 
+    /// Leaves no room for new tokens, which nothing but a refresh needs.
+    package func fill() { isFull = true }
+
+    private var isFull = false
+    private var holdsPreparation = false
+    private var preparation: CheckedContinuation<Void, Never>?
+
+    /// Parks the preparation of the next refresh.
+    package func holdPreparation() { holdsPreparation = true }
+    package var isPreparing: Bool { preparation != nil }
+    package func releasePreparation() {
+        preparation?.resume()
+        preparation = nil
+    }
+
+    package func prepareForRefresh(_ call: TokenStoreCall) async throws {
+        if isFull { throw Refusal() }
+        guard holdsPreparation else { return }
+        holdsPreparation = false
+        await withCheckedContinuation { preparation = $0 }
+    }
+
     package func release() {
         isHeld = false
         for continuation in held { continuation.resume() }
@@ -46,8 +68,8 @@ package actor TestStore: TokenStore {
         try await waitUntil(file: file, line: line) { await saves >= count }
     }
 
-    package func load() async throws -> AuthStateRecord? {
-        if TokenStoreCall.isUnattended { unattendedLoads += 1 }
+    package func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
+        if call.isUnattended { unattendedLoads += 1 }
         if let refusal, passing == 0 { throw refusal }
         let record = record
         if holdsNextLoad {
@@ -76,7 +98,7 @@ package actor TestStore: TokenStore {
     private let lock = RefreshQueue()
     private let changing = TaskQueue()
 
-    package func refreshLock() async throws -> RefreshLock { try await lock.wait() }
+    package func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
 
     /// The number of callers that wait for the refresh lock.
     package nonisolated var lockWaitingCount: Int { lock.waitingCount }
@@ -84,9 +106,9 @@ package actor TestStore: TokenStore {
     package nonisolated var changeWaitingCount: Int { changing.waitingCount }
 
     package func update<Result: Sendable>(
-        _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
+        _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        if TokenStoreCall.isUnattended { unattended += 1 }
+        if call.isUnattended { unattended += 1 }
         let turn = try await changing.turn()
         defer { turn.end() }
         if let refusal, passing == 0 { throw refusal }

@@ -41,17 +41,13 @@ enum Main {
             return true
         }
         if flag("--no-prompt") { store.mayPrompt = false }
-        let (isUnattended, expectsSession) = (flag("--unattended"), flag("--expected"))
+        let call = TokenStoreCall(isUnattended: flag("--unattended"), expectsSession: flag("--expected"))
         if let seconds = option("--timeout").flatMap(Double.init) { store.promptTimeout = .seconds(seconds) }
         if let library = option("--library") { store.library = library }
         let start = ContinuousClock.now
         var result: JSON.Object
         do {
-            result = try await TokenStoreCall.$isUnattended.withValue(isUnattended) {
-                try await TokenStoreCall.$expectsSession.withValue(expectsSession) {
-                    try await run(arguments, store)
-                }
-            }
+            result = try await run(arguments, store, call)
         } catch let error as AuthError {
             result = [
                 "code": .string(error.code.rawValue), "message": .string(error.message),
@@ -64,7 +60,7 @@ enum Main {
     }
 
     private static func run(
-        _ arguments: [String], _ store: KeyringTokenStore
+        _ arguments: [String], _ store: KeyringTokenStore, _ call: TokenStoreCall
     ) async throws -> JSON.Object {
         switch arguments.first ?? "" {
         case "conformance":
@@ -77,9 +73,9 @@ enum Main {
         case "load": break
         case "save":
             let record = try Self.record(arguments.count > 1 ? arguments[1] : "client")
-            try await store.update { $0 = record }
-        case "remove": try await store.update { $0 = nil }
-        case "probe": try await store.probe()
+            try await store.update(call) { $0 = record }
+        case "remove": try await store.update(call) { $0 = nil }
+        case "probe": try await store.probe(call)
         case "prepare": try await store.prepare()
         case "stored":
             let stored = try await KeyringTokenStore.stored(application: store.application)
@@ -91,17 +87,17 @@ enum Main {
             return [:]
         case "discard": return ["aside": try await store.discard().map(JSON.string) ?? .null]
         case "restart":
-            _ = try await store.load()
+            _ = try await store.load(call)
             guard system(arguments[1]) == 0 else { return ["error": "the command failed"] }
         case "change":
             let isAbsent = arguments.count > 2
             let record = isAbsent ? nil : try Self.record("changed")
-            try await store.update { [command = arguments[1]] stored in
+            try await store.update(call) { [command = arguments[1]] stored in
                 stored = record
                 if system(command) != 0 { throw CommandFailure() }
             }
         case "choose":
-            let choice = try await store.orElse(FileTokenStore(path: arguments[1]))
+            let choice = try await store.orElse(FileTokenStore(path: arguments[1]), call: call)
             return [
                 "place": .string(choice.store.location), "keyring": .bool(choice.isKeyring),
                 "problem": choice.refusal?.storeProblem.map { .string($0.rawValue) } ?? .null,
@@ -111,7 +107,7 @@ enum Main {
             for count in [Int(arguments[1]) ?? 0, 1, 1] {
                 problems.formUnion(
                     await withTaskGroup { group in
-                        for _ in 0..<count { group.addTask { await Self.problem { _ = try await store.load() } } }
+                        for _ in 0..<count { group.addTask { await Self.problem { _ = try await store.load(call) } } }
                         return await group.reduce(into: Set()) { $0.insert($1) }
                     })
             }
@@ -132,7 +128,7 @@ enum Main {
             let file = FileTokenStore(path: arguments[1])
             let record = try Self.record("stored")
             let lock = try await file.refreshLock()
-            // As before a refresh, whose mark is written first. The first time limit of a process opens files too: those
+            // The first time limit of a process opens files too: those
             // of the timers.
             try await file.update { $0 = record }
             try await file.update { $0 = nil }
@@ -149,12 +145,12 @@ enum Main {
                 "session": (try await file.load()).map { .string($0.client.id) } ?? .null, "refusal": .string(refusal),
             ]
         case "record":
-            let record = try await store.load()
+            let record = try await store.load(call)
             return ["record": try record.map { try JSON(parsing: $0.encoded()) } ?? .null]
-        case "expire": try await store.update { $0 = try $0.map(expired) }
+        case "expire": try await store.update(call) { $0 = try $0.map(expired) }
         default: return ["error": "wrong usage"]
         }
-        let record = try await store.load()
+        let record = try await store.load(call)
         return ["session": record.map { .string($0.client.id) } ?? .null]
     }
 

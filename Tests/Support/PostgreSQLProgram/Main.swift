@@ -97,12 +97,10 @@ enum Main {
         let lock = try await store.refreshLock()
         say("held")
         _ = readLine()
-        try await TokenStoreCall.$refreshLock.withValue(lock) {
-            try await store.update { record in
-                print("found \(record?.client.id ?? "none")")
-                guard let provider = record?.client.provider else { return }
-                record?.client = Client(id: "late", provider: provider)
-            }
+        try await store.update(TokenStoreCall(grant: lock.grant)) { record in
+            print("found \(record?.client.id ?? "none")")
+            guard let provider = record?.client.provider else { return }
+            record?.client = Client(id: "late", provider: provider)
         }
         lock.release()
     }

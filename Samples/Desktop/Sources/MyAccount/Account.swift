@@ -67,8 +67,7 @@ import AppAuth
     /// either: a locked keyring stays locked until the user presses a button.
     func restore() {
         perform { [self] in
-            let isThere = try await TokenStoreCall.$isUnattended.withValue(true) { try await restoreSession() }
-            if !isThere { status = .signedOut(problem: nil) }
+            if try await !restoreSession(TokenStoreCall(isUnattended: true)) { status = .signedOut(problem: nil) }
         }
     }
 
@@ -89,10 +88,10 @@ import AppAuth
     /// Chooses the store, and restores the session that is in it.
     ///
     /// - Returns: Whether there is one.
-    private func restoreSession() async throws -> Bool {
-        let choice = try await signIn.keyringOrFile(appID: configuration.appID)
+    private func restoreSession(_ call: TokenStoreCall = TokenStoreCall()) async throws -> Bool {
+        let choice = try await signIn.keyringOrFile(appID: configuration.appID, call: call)
         storage = choice
-        guard let session = try await AuthState(restoring: choice.store, environment: .live),
+        guard let session = try await AuthState(restoring: choice.store, call: call, environment: .live),
             await session.record.client.provider.issuer == signIn.issuer,
             await session.record.client.id == signIn.clientID
         else { return false }

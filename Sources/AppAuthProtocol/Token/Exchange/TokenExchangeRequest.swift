@@ -44,10 +44,10 @@ public struct TokenExchangeRequest: Sendable, Hashable {
                 "expected a client with bearer tokens, found one that binds its tokens to a DPoP key",
                 outcome: .notSent)
         }
-        return try await send(to: TokenEndpoint(client: client, environment: environment))
+        return try await send(to: ClientEndpoint(client: client, environment: environment))
     }
 
-    package func send(to endpoint: TokenEndpoint) async throws -> ExchangedToken {
+    package func send(to endpoint: ClientEndpoint) async throws -> ExchangedToken {
         try scope.check(for: .token)
         return try ExchangedToken(
             await endpoint.send(form, stage: .token), expecting: endpoint.expectedType,

@@ -1,16 +1,7 @@
 internal import HTTPTypes
 
-/// Sends token requests and reads the responses (RFC 6749 §3.2).
-package struct TokenEndpoint: Sendable {
-    package let client: Client
-    package let environment: Environment
-    /// The key that tokens are bound to; nil for bearer tokens.
-    package let proof: DPoP?
-
-    package init(client: Client, environment: Environment, proof: DPoP? = nil) {
-        (self.client, self.environment, self.proof) = (client, environment, proof)
-    }
-
+/// Token requests (RFC 6749 §3.2).
+extension ClientEndpoint {
     /// Sends a token request and checks the response strictly (RFC 6749 §5.1, §5.2).
     ///
     /// Sends one POST and does not repeat it, since a code or refresh token is used up by the first request that the server
@@ -28,8 +19,7 @@ package struct TokenEndpoint: Sendable {
     func send(_ form: FormParameters, stage: AuthError.Stage) async throws -> TransportResponse {
         let url = try client.require(.token)
         let (client, dialect) = (client, environment.dialect)
-        let sent = try await ClientEndpoint(client: client, environment: environment, proof: proof)
-            .post(form, to: url, stage: stage) { dialect.tokenRequest(&$0, &$1, client) }
+        let sent = try await post(form, to: url, stage: stage) { dialect.tokenRequest(&$0, &$1, client) }
         var response = dialect.tokenResponse(sent)
         response.secrets = sent.secrets
         guard response.isAccepted else {
