@@ -40,11 +40,11 @@ public struct PostgreSQLTokenStore: TokenStore {
         }
     }
 
-    /// Checks that no other holder has had the refresh lock since. The lock's number was written to the row, so the database
-    /// can be written.
-    public func prepareForRefresh(_ call: TokenStoreCall) async throws {
-        guard let lock = lock(of: call) else { return }
-        try await describingErrors(location) { try await row.confirm(lock, until: database.deadline) }
+    /// Reads the session, and checks that no other holder has had the refresh lock since. The lock's number was written to the
+    /// row, so the database can be written.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
+        let lock = lock(of: call)
+        return try await describingErrors(location) { try await row.load(confirming: lock, until: database.deadline) }
     }
 
     private func lock(of call: TokenStoreCall) -> HeldLock? {

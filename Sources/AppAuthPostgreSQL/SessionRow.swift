@@ -19,8 +19,12 @@ struct SessionRowAccess: Sendable {
     /// The store, for messages.
     let location: String
 
-    func load(until deadline: ContinuousClock.Instant) async throws -> AuthStateRecord? {
+    /// - Parameter lock: A lock that is lost if the row has the number of a later grant.
+    func load(
+        confirming lock: HeldLock? = nil, until deadline: ContinuousClock.Instant
+    ) async throws -> AuthStateRecord? {
         let (row, table) = try await database.withTurn(until: deadline) { try await read(until: deadline) }
+        if let lock, row?.lockNumber != lock.number { lock.lose() }
         return try row.flatMap { try open($0, of: table) }
     }
 
@@ -51,12 +55,6 @@ struct SessionRowAccess: Sendable {
                 throw AuthError.database(location, .busy, "is changed too often by others", isTemporary: true)
             }
         }
-    }
-
-    /// Notes that the lock is lost if the row has the number of a later grant.
-    func confirm(_ lock: HeldLock, until deadline: ContinuousClock.Instant) async throws {
-        let row = try await database.withTurn(until: deadline) { try await read(until: deadline).row }
-        if row?.lockNumber != lock.number { lock.lose() }
     }
 
     private func open(_ row: SessionRow, of table: SessionTable) throws -> AuthStateRecord? {

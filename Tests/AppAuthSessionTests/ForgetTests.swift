@@ -50,7 +50,7 @@ struct ForgetTests {
             #expect(await caller.value?.code == .signInRequired)
             #expect(await state.record == forgotten)
             #expect(await store.record == nil)
-            #expect(await store.saves == 2)
+            #expect(await store.saves == 1)
             // The tokens of the late response are revoked.
             #expect(world.provider.count(.revocation) == 2)
         }
@@ -62,7 +62,7 @@ struct ForgetTests {
             let state = try await world.signIn(store: store)
             await store.hold(after: 1)
             let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
-            try await store.begun(3)
+            try await store.begun(2)
             let forgetting = Task { try await state.forget() }
             try await waitUntil { await state.savingCount == 1 }
             await store.release()
@@ -115,7 +115,7 @@ struct ForgetTests {
             let state = try await world.signIn(store: store)
             await store.hold(after: 1)
             let caller = Task { await authError { try await state.freshAccessToken(forceRefresh: true) } }
-            try await store.begun(3)
+            try await store.begun(2)
             await store.failHeld()
             let forgetting = Task { await authError { try await state.forget() } }
             try await waitUntil { await state.savingCount == 1 }

@@ -22,7 +22,7 @@ struct RefreshSharingTests {
             for caller in callers { tokens.insert(try await caller.value) }
             #expect(tokens.count == 1)
             #expect(world.provider.count(.token) == 2)
-            #expect(await store.saves == 4)
+            #expect(await store.saves == 3)
         }
     }
 
@@ -38,7 +38,7 @@ struct RefreshSharingTests {
                     try await group.waitForAll()
                 }
                 #expect(world.provider.count(.token) == 1 + round)
-                #expect(await store.saves == 1 + 3 * round)
+                #expect(await store.saves == 1 + 2 * round)
             }
         }
     }

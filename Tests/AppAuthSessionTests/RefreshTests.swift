@@ -99,7 +99,7 @@ struct RefreshTests {
                 sent.append(before.reveal())
             }
             #expect(world.provider.log(.token).dropFirst().map { $0.form["refresh_token"] } == sent)
-            #expect(await store.saves == 1 + 3 * 3)
+            #expect(await store.saves == 1 + 2 * 3)
         }
     }
 

@@ -134,7 +134,7 @@ struct RotationTests {
             let state = try await world.signIn(store: store)
             world.provider.fault(.editDocument { $0["id_token"] = nil }, at: .token)
             _ = try await state.freshAccessToken(forceRefresh: true)
-            #expect(await store.saves == 3)
+            #expect(await store.saves == 2)
         }
     }
 }

@@ -238,16 +238,16 @@ struct TroubleTests {
             let state = try await world.signIn(store: store)
             let token = try await state.freshAccessToken()
             world.clock.advance(by: 3550)
-            await store.hold()
+            await store.holdPreparation()
             await store.failHeld()
             let first = Task { try await state.freshAccessToken() }
-            try await store.begun(2)
+            try await waitUntil { await store.isPreparing }
             let second = Task { try await state.freshAccessToken() }
             try await waitUntil { state.waitingCount >= 2 }
             state.reject(token)
             let third = Task { try await state.freshAccessToken() }
             try await waitUntil { state.waitingCount >= 3 }
-            await store.release()
+            await store.releasePreparation()
             #expect(try await first.value == token)
             #expect(try await second.value == token)
             #expect(try await third.value != token)

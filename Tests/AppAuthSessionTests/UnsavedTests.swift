@@ -210,7 +210,7 @@ struct UnsavedTests {
             await store.hold(after: 2)
             await store.failHeld()
             async let error = authError { try await state.freshAccessToken(forceRefresh: true) }
-            try await store.begun(saves + 3)
+            try await store.begun(saves + 2)
             world.clock.advance(by: 3600)
             await store.release()
             #expect(await error?.code == .store)

@@ -75,8 +75,9 @@ struct FlawedStore: TokenStore {
         }
     }
 
-    func prepareForRefresh(_ call: TokenStoreCall) async throws {
+    func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         if flaw == .removesInPreparation { shared.state.withLock { $0.record = nil } }
+        return try await load(call)
     }
 
     func update<Result: Sendable>(

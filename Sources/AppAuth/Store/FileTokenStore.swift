@@ -109,13 +109,13 @@ public struct FileTokenStore: TokenStore {
         }
     }
 
-    /// Reserves room for new tokens in `NAME.new`.
-    public func prepareForRefresh(_ call: TokenStoreCall) async throws {
+    /// Reads the session under its lock, and reserves room for new tokens in `NAME.new`.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         let lock = lockToTake(call)
-        try await underLock { [file, lockTimeout] commitment in
+        return try await underLock { [file, lockTimeout] commitment in
             let held = try lock.sessionLock(within: lockTimeout, commitment)
             defer { held.release() }
-            try file.reserve(commitment)
+            return try file.prepare(commitment)
         }
     }
 

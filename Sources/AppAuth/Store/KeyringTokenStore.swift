@@ -119,14 +119,17 @@ public struct KeyringTokenStore: TokenStore {
         try await lock.refreshLock()
     }
 
-    /// Writes the entry again as it is. A keyring has no room to reserve; this finds out that it cannot be written.
-    public func prepareForRefresh(_ call: TokenStoreCall) async throws {
+    /// Reads the session, and writes it again as it is. A keyring has no room to reserve; this finds out that it cannot be
+    /// written.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         try await open(entry(account: account), call) { service, commitment in
             let held = try SpareDescriptors.use { try lock.sessionLock(within: lockTimeout, commitment) }
             defer { held.release() }
-            guard let bytes = try service.read(expectsSession: call.expectsSession) else { return }
+            let bytes = try service.read(expectsSession: call.expectsSession)
+            let record = try decode(bytes)
             try commitment.make()
-            try service.write(bytes)
+            if let bytes { try service.write(bytes) }
+            return record
         }
     }
 

@@ -38,17 +38,17 @@ struct SessionFile: Sendable {
         return result
     }
 
-    /// Reserves room for new tokens. A disk that fills up after a refresh token was sent would cost the session. The caller
-    /// must hold the lock.
-    func reserve(_ commitment: Commitment) throws {
-        guard let record = try recovered(read()) else { return }
+    /// Reads the session, and reserves room for new tokens. A disk that fills up after a refresh token was sent would cost the
+    /// session. The caller must hold the lock.
+    func prepare(_ commitment: Commitment) throws -> AuthStateRecord? {
+        guard let record = try recovered(read()) else { return nil }
         let size = try encode(record).count + Self.growth
         try commitment.make()
         let descriptor = try file.open(new: new).descriptor
         defer { close(descriptor) }
         let error = posix_fallocate(descriptor, 0, off_t(size))
         // If the file system does not support reservation, go on: the write itself may still fail.
-        guard [ENOSPC, EDQUOT, EFBIG].contains(error) else { return }
+        guard [ENOSPC, EDQUOT, EFBIG].contains(error) else { return record }
         unlink(new)
         throw file.failure("has no room for new tokens", error)
     }

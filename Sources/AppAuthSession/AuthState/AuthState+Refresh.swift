@@ -27,15 +27,18 @@ extension AuthState {
         // An unsaved change may need the lock for longer.
         defer { withExtendedLifetime(held) {} }
         while true {
-            // Under the lock, what is stored is decisive.
+            // Another process may have had the lock before.
+            if let token = try await read(need, .held).token { return token }
+            // The decisive read. The store also makes room for what will come.
             let attempt: SessionRules.Attempt
-            switch try await read(need, .held).action {
+            switch try await read(need, .held, preparingUnder: held.lock).action {
             case .send(let next): attempt = next
             case .handOut(let token): return token
             case .fail(let error): throw error
             case .decideAgain, .waitForLock, .done: continue
             }
-            try await prepareForRefresh(under: held.lock)
+            // Another holder may be sending this refresh token, or may have used it up.
+            guard held.lock.isHeld else { throw lockWasLost }
             // From here until its successor is stored, the refresh token must not be lost: `settle` waits for it.
             var exposure = exposures.begin()
             let event: SessionRules.Event
@@ -66,6 +69,12 @@ extension AuthState {
             case .decideAgain, .send, .waitForLock, .done: continue
             }
         }
+    }
+
+    private var lockWasLost: AuthError {
+        AuthError(
+            .store, .store, "the refresh lock of \(store.location) was lost before the refresh token was sent",
+            outcome: .notSent, isTemporary: true)
     }
 
     // MARK: - The lock

@@ -33,13 +33,16 @@ extension AuthState {
     // MARK: - Reading
 
     /// Reads the store, or first saves what is unsaved, and decides about a caller's need.
+    ///
+    /// - Parameter lock: The refresh lock, if the store is to make room for new tokens.
     func read(
-        _ need: SessionRules.TokenRequirement, _ phase: SessionRules.LockPhase, isUnattended: Bool = false
+        _ need: SessionRules.TokenRequirement, _ phase: SessionRules.LockPhase, preparingUnder lock: RefreshLock? = nil,
+        isUnattended: Bool = false
     ) async throws -> SessionRules.Decision {
         try await inTurn {
             while true {
                 try await saveNow(isUnattended: isUnattended)
-                let stored = try await load(isUnattended: isUnattended)
+                let stored = try await load(preparingUnder: lock, isUnattended: isUnattended)
                 // The app has signed out meanwhile.
                 if unsaved != nil { continue }
                 var copy = stored
@@ -89,24 +92,12 @@ extension AuthState {
         }
     }
 
-    private func load(isUnattended: Bool = false) async throws -> AuthStateRecord? {
-        let call = TokenStoreCall(isUnattended: isUnattended, expectsSession: true)
-        return try await store.convertingErrors { [store] in try await store.load(call) }
-    }
-
-    /// Makes sure that the store has room for new tokens, and that the refresh token may be sent.
-    func prepareForRefresh(under lock: RefreshLock) async throws {
-        let call = TokenStoreCall(expectsSession: true, grant: lock.grant)
-        try await inTurn {
-            try await store.convertingErrors { [store] in try await store.prepareForRefresh(call) }
-        }
-        // The app has signed out meanwhile.
-        if let end = record.end { throw SessionRules.signInRequired(end.reason) }
-        // Another holder may be sending this refresh token, or may have used it up.
-        guard lock.isHeld else {
-            throw AuthError(
-                .store, .store, "the refresh lock of \(store.location) was lost before the refresh token was sent",
-                outcome: .notSent, isTemporary: true)
+    private func load(
+        preparingUnder lock: RefreshLock? = nil, isUnattended: Bool = false
+    ) async throws -> AuthStateRecord? {
+        let call = TokenStoreCall(isUnattended: isUnattended, expectsSession: true, grant: lock?.grant)
+        return try await store.convertingErrors { [store] in
+            try await lock == nil ? store.load(call) : store.prepareForRefresh(call)
         }
     }
 

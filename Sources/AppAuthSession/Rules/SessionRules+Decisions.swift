@@ -179,10 +179,9 @@ extension SessionRules {
         }
         // The old refresh token is used up: keep the new one, even from a response that cannot be used otherwise.
         var error = error
-        if let rotated = error.rotatedRefreshToken {
-            record.merge(refreshToken: rotated)
-            error.rotatedRefreshToken = nil
-        }
+        let rotated = error.rotatedRefreshToken
+        defer { record.merge(refreshToken: rotated) }
+        error.rotatedRefreshToken = nil
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
         return failure(error, jitter, &record, now, occurrence)
     }

@@ -35,15 +35,14 @@ public protocol TokenStore: Sendable {
     ///   something else, or has no room. The default implementation only reads.
     func prepare() async throws
 
-    /// Makes sure that new tokens can be stored, before the refresh token is sent: its successor would be lost otherwise.
-    /// The caller has the refresh lock.
+    /// Reads the session, and makes sure that new tokens can be stored, before the refresh token is sent: its successor
+    /// would be lost otherwise. The caller has the refresh lock.
     ///
-    /// A store that can run out of room reserves it, for a session that is a little larger than the current one. The
-    /// session stays as it is.
+    /// A store that can run out of room reserves it, for a session that is a little larger. If a process has died in a
+    /// change, the store first completes it. Otherwise, the session stays as it is. The default implementation only reads.
     ///
-    /// - Throws: What ``update(_:_:)`` would throw, as far as that can be known. Nothing is sent then. The default
-    ///   implementation does nothing.
-    func prepareForRefresh(_ call: TokenStoreCall) async throws
+    /// - Throws: What ``update(_:_:)`` would throw, as far as that can be known. Nothing is sent then.
+    func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord?
 
     /// Waits for the lock under which a refresh token is sent. The store sets no limit for the wait: the caller cancels it.
     ///
@@ -61,8 +60,8 @@ extension TokenStore {
     /// Reads the session.
     public func prepare() async throws { _ = try await load() }
 
-    /// Does nothing.
-    public func prepareForRefresh(_ call: TokenStoreCall) async throws {}
+    /// Reads the session.
+    public func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? { try await load(call) }
 
     /// Returns nil: the store cannot tell.
     public func refreshLockHolder() async -> String? { nil }

@@ -48,13 +48,13 @@ struct EncryptedFileTests {
         json["refreshToken"] = .string("after")
         let rotated = try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "test")
         try await store.replace(with: record)
-        try await store.prepareForRefresh(TokenStoreCall())
+        _ = try await store.prepareForRefresh(TokenStoreCall())
         try await store.update { $0 = rotated }
         #expect(try await store.load() == rotated)
         // A process has died before the rename.
         let other = FileTokenStore(path: path + ".new", encryptionKeys: [key])
         try await store.replace(with: record)
-        try await store.prepareForRefresh(TokenStoreCall())
+        _ = try await store.prepareForRefresh(TokenStoreCall())
         try await other.discard()
         try await other.replace(with: rotated)
         #expect(try await store.update { $0 }?.refreshToken == Secret("after"))

@@ -76,7 +76,7 @@ struct SessionFileTests {
         let new = folder.path + ".new"
         let before = try StoreFolder.record(token: "before")
         try await folder.store.replace(with: before)
-        try await folder.store.prepareForRefresh(TokenStoreCall())
+        _ = try await folder.store.prepareForRefresh(TokenStoreCall())
         let room = try Data(contentsOf: URL(fileURLWithPath: new))
         // While it is open, no other file gets its number.
         let (inode, descriptor) = (try self.inode(of: new), open(new, O_RDONLY | O_CLOEXEC))

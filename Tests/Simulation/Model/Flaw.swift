@@ -53,9 +53,6 @@ extension Simulation {
         switch (flaw, event) {
         case (.ignoresAbsence, _): stored = stored ?? known
         case (.ignoresID, _) where stored != nil && stored?.id != known.id: stored = known
-        case (.presentsFromMemory, .tokenNeeded(_, .unlocked)) where stored?.id == known.id,
-            (.presentsFromMemory, .tokenNeeded(_, .held)) where stored?.id == known.id:
-            stored = known
         case (.forgetsToReread, .failed) where stored?.id == known.id: stored = known
         case (.refreshesAnyway, .tokenNeeded(var need, .held)):
             (need.isForced, need.seen) = (true, stored?.token(for: need.parameters))

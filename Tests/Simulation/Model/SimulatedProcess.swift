@@ -34,6 +34,8 @@ final class Life: @unchecked Sendable {
     var fetches = 0
     /// The refresh token of the latest response, and when it arrived.
     var latestResponse: (refreshToken: String, time: Int)?
+    /// What the store had when it was last read without the lock.
+    var lastRead: AuthStateRecord?
     /// Whether the store has reserved room for the next change.
     var hasRoom = false
     /// Whether the store has rejected the latest change.
@@ -50,6 +52,7 @@ final class Life: @unchecked Sendable {
         _ host: Host, _ process: Int, _ record: AuthStateRecord, at now: Timestamp, _ state: (Life) -> AuthState
     ) {
         (self.host, self.process, session, start) = (host, process, record.id, now)
+        lastRead = record
         self.state = state(self)
     }
 

@@ -9,7 +9,7 @@ struct StoreOfProcess: TokenStore {
     var location: String { "the store" }
 
     func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
-        try await life.host.call { try simulation.store.read(at: simulation.world.now) }
+        try await life.host.call { try simulation.read(for: life) }
     }
 
     func update<Value: Sendable>(
@@ -23,7 +23,7 @@ struct StoreOfProcess: TokenStore {
         return try await life.host.call { try simulation.update(life, under: grip, change) }
     }
 
-    func prepareForRefresh(_ call: TokenStoreCall) async throws {
+    func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         try await life.host.call { try simulation.prepareForRefresh(life, under: call.grant as? Grip) }
     }
 
@@ -52,17 +52,29 @@ extension Simulation {
     }
 
     /// Reserves room for one change.
-    func prepareForRefresh(_ life: Life, under grip: Grip?) throws {
+    func prepareForRefresh(_ life: Life, under grip: Grip?) throws -> AuthStateRecord? {
         try life.host.checkLife()
-        if let lock = grip?.lock, lock.number != store.lockNumber, flaw != .writesLate { lock.lose() }
+        if let lock = grip?.lock, lock.number != store.lockNumber {
+            if flaw == .writesLate { lock.isMisused = true } else { lock.lose() }
+        }
         if flaw != .reservesNoRoom {
             try store.reserve(at: world.now)
             life.hasRoom = true
         }
-        if losesLockInUse {
-            losesLockInUse = false
-            loseLocks(isNoticed: true)
+        defer {
+            if losesLockInUse {
+                losesLockInUse = false
+                loseLocks(isNoticed: true)
+            }
         }
+        return try read(for: life)
+    }
+
+    func read(for life: Life) throws -> AuthStateRecord? {
+        let record = try store.read(at: world.now)
+        if flaw == .presentsFromMemory, life.grip != nil, record?.id == life.lastRead?.id { return life.lastRead }
+        if life.grip == nil { life.lastRead = record }
+        return record
     }
 
     /// Changes the stored session in one step.

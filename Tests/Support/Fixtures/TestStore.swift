@@ -13,7 +13,7 @@ package actor TestStore: TokenStore {
     /// The number of reads that may not prompt the user.
     package private(set) var unattendedLoads = 0
     private var refusal: (any Error)?
-    /// The number of saves that still succeed before the store fails or parks them.
+    /// The number of preparations and saves that still succeed before the store fails or parks them.
     private var passing = 0
     private var isHeld = false
     private var heldFail = false
@@ -26,13 +26,13 @@ package actor TestStore: TokenStore {
     /// Stores another session, or removes this one, as another process does.
     package func put(_ record: AuthStateRecord?) { self.record = record }
 
-    /// Makes every call fail from now on, or after some more saves; nil ends that.
+    /// Makes every call fail from now on, or after some more preparations and saves; nil ends that.
     package func refuse(with error: (any Error)?, after saves: Int = 0) { (refusal, passing) = (error, saves) }
 
-    /// Parks saves from now on, or after some more saves, until ``release()``.
+    /// Parks saves from now on, or after some more preparations and saves, until ``release()``.
     package func hold(after saves: Int = 0) { (isHeld, passing) = (true, saves) }
 
-    /// Makes only the parked saves fail once they are released.
+    /// Makes only the parked calls fail once they are released.
     package func failHeld() { heldFail = true }
 
     /// Leaves no room for new tokens, which nothing but a refresh needs.
@@ -50,11 +50,15 @@ package actor TestStore: TokenStore {
         preparation = nil
     }
 
-    package func prepareForRefresh(_ call: TokenStoreCall) async throws {
+    package func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
         if isFull { throw Refusal() }
-        guard holdsPreparation else { return }
+        if let refusal, passing == 0 { throw refusal }
+        if passing > 0 { passing -= 1 }
+        guard holdsPreparation else { return record }
         holdsPreparation = false
         await withCheckedContinuation { preparation = $0 }
+        if heldFail { throw Refusal() }
+        return record
     }
 
     package func release() {
