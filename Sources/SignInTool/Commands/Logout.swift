@@ -99,12 +99,12 @@ struct Logout: Command {
             return (try await self.state(in: store, console.environment), discarded)
         }
         var signedOut = SignedOut(
-            location: store.shownLocation, isOneOfSeveral: all, record: await state?.record, discarded: discarded)
+            store: store, isOneOfSeveral: all, record: await state?.record, discarded: discarded)
         if let state, let record = signedOut.record {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             let note = WaitingNote(within: rest)
             defer { note.stop() }
-            var signOut = signOut(record, signedOut.prefix, note, console, limit: rest)
+            var signOut = try signOut(record, in: store, signedOut.prefix, note, console, limit: rest)
             signOut.endsBrowserSession = endsBrowserSession
             signedOut.report = try await signOut.run(state)
         }
@@ -127,10 +127,10 @@ struct Logout: Command {
     func endBrowserSession(
         _ signedOut: SignedOut, within limit: Duration, _ console: Console
     ) async throws -> SignedOut {
-        guard let record = signedOut.record else { return signedOut }
+        guard let record = signedOut.record, let store = signedOut.store else { return signedOut }
         let note = WaitingNote(within: limit)
         defer { note.stop() }
-        var signOut = signOut(record, signedOut.prefix, note, console, limit: limit)
+        var signOut = try signOut(record, in: store, signedOut.prefix, note, console, limit: limit)
         signOut.revokesTokens = false
         signOut.observe = { [observe = signOut.observe] event in
             if case .removed = event { return }
@@ -155,8 +155,11 @@ struct Logout: Command {
     }
 
     private func signOut(
-        _ record: AuthStateRecord, _ prefix: String, _ note: WaitingNote, _ console: Console, limit: Duration
-    ) -> SignOut {
+        _ record: AuthStateRecord, in store: any TokenStore, _ prefix: String, _ note: WaitingNote, _ console: Console,
+        limit: Duration
+    ) throws -> SignOut {
+        // Before the session is removed, which the line names.
+        let signIn = try session.line(store, record, console, by: SignInLine.commands[0])
         var signOut = SignOut(appName: "sign-in")
         signOut.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signOut.timeout = limit
@@ -173,7 +176,11 @@ struct Logout: Command {
             case .endSession(let url):
                 console.say("Open this URL in your browser to end the session there too:")
                 console.say("  \(url)")
-            case .waiting(let uri): note.start(console) { Self.sayWhatToCompare(uri, record, console) }
+            case .waiting(let uri):
+                note.start(console) {
+                    Self.sayWhatToCompare(uri, record, console)
+                    if postLogoutRedirect == nil { Self.sayHowToFixThePort(of: uri, signIn, console) }
+                }
             case .removed:
                 console.log("store: removed the session")
                 if local { Self.sayWhatStaysValid(record, [], prefix, console) }
@@ -218,15 +225,23 @@ struct Logout: Command {
     private static func sayWhatToCompare(_ uri: String, _ record: AuthStateRecord, _ console: Console) {
         console.say("You are signed out here. The provider has not sent the browser back yet; Ctrl-C ends the wait.")
         console.say(
-            "If the browser shows an error, register this post-logout redirect URI for the client "
-                + "\(record.client.id.shownName), or use --post-logout-redirect-uri:")
+            "If the browser shows an error, this post-logout redirect URI may not be registered for the client "
+                + "\(record.client.id.shownName):")
         console.say("  \(uri)")
+    }
+
+    /// The port of a sign-in that names none is another one each time, so nobody can register it.
+    private static func sayHowToFixThePort(of uri: String, _ signIn: SignInLine, _ console: Console) {
+        guard let port = (try? SecureURL(uri))?.port, RedirectOptions.isChosenByKernel(port) else { return }
+        console.say("The port is another one after each sign-in. To register one that stays, sign in with it:")
+        console.say("  \(SignInLine(signIn.words + ["--redirect-port", "8400"]).shellLine)")
+        console.say("Or sign out with --post-logout-redirect-uri none: the browser then stays at the provider.")
     }
 }
 
 /// What happened to the session of a store.
 struct SignedOut {
-    var location = ""
+    var store: (any TokenStore)?
     /// Whether the command signs out of several sessions, so that messages must say which one they are about.
     var isOneOfSeveral = false
     /// Nil if there was no session that could be read.
@@ -235,6 +250,7 @@ struct SignedOut {
     var discarded: String?
     var report = SignOut.Report()
 
+    var location: String { store?.shownLocation ?? "" }
     var hadSession: Bool { record != nil || discarded != nil }
 
     var json: JSON.Object {

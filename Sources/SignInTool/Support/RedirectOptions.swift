@@ -43,6 +43,9 @@ struct RedirectOptions: ParsableArguments, Sendable {
 
     static let defaultPath = "/callback"
 
+    /// Whether the kernel has chosen the port of a sign-in. It chooses ports from 32768: a lower one was an option.
+    static func isChosenByKernel(_ port: UInt16) -> Bool { port >= 32768 }
+
     /// - Parameters:
     ///   - registered: The client's registered redirect URI, which counts if the options name none.
     ///   - issuer: The only issuer that may know the redirect URI (RFC 9700 §4.4.2); nil for a client that the user has

@@ -59,12 +59,11 @@ extension AuthStateRecord {
         return words.isEmpty ? ["--redirect-path", "/callback"] : words
     }
 
-    /// The kernel chooses ports from 32768: a lower one was an option of the sign-in.
     private static func words(of uri: String) -> [String] {
         guard let url = try? SecureURL(uri), url.isLoopback else { return ["--redirect-uri", uri] }
         var words: [String] = []
         if url.host != "127.0.0.1" { words += ["--redirect-host", url.host] }
-        if let port = url.port, port < 32768 { words += ["--redirect-port", "\(port)"] }
+        if let port = url.port, !RedirectOptions.isChosenByKernel(port) { words += ["--redirect-port", "\(port)"] }
         if url.path != "/callback" { words += ["--redirect-path", url.path] }
         return words
     }

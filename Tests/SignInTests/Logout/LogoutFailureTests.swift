@@ -1,3 +1,4 @@
+import AppAuth
 import AppAuthProtocol
 import AppAuthSession
 import Foundation
@@ -63,6 +64,39 @@ struct LogoutFailureTests {
             #expect(outcome.errorLines.contains { $0.hasPrefix("You are signed out here") }, "\(outcome)")
             #expect(outcome.errorLines.contains("  \(uri)"), "\(outcome)")
             #expect(fixture.stored.isEmpty)
+        }
+    }
+
+    /// A server that compares the port, as most do for `localhost`.
+    @Test func `a sign-out to a port that nobody can register names the ways out, and they work`() async throws {
+        let listener = try LoopbackRedirectListener(host: .localhost)
+        listener.close()
+        let port = try #require(listener.redirectURI.firstMatch(of: /:(\d+)/).map { String($0.1) })
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients[0].postLogoutRedirectURIs = [.exact(listener.redirectURI)]
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--redirect-host", "localhost").result()
+            let failed = try await fixture.run("logout", "--json", "--timeout", "15")
+            #expect(try failed.result()["session_ended"] == false)
+            let line = try #require(failed.errorLines.first { $0.hasPrefix("  sign-in login ") }, "\(failed)").trimmed
+            #expect(line.hasSuffix(" --redirect-host localhost --redirect-port 8400"), "\(line)")
+            let registered = line.replacing(" 8400", with: " \(port)")
+            _ = try await fixture.start(["sh", "-c", "\(registered) --json"], []).outcome().result()
+            let signedOut = try await fixture.run("logout", "--json")
+            #expect(try signedOut.result()["session_ended"] == true)
+
+            _ = try await fixture.login("--redirect-host", "localhost").result()
+            let options = try #require(failed.errors.firstMatch(of: /Or sign out with (.*): the browser/)).1
+            let without = try await fixture.start(["sh", "-c", "sign-in logout --json \(options)"], []).outcome()
+            #expect(try without.result()["session_ended"] == false)
+            #expect(try await fixture.browser.page(6).contains("signed out"))
+
+            // The user has chosen this port, so the hint has no other to offer.
+            _ = try await fixture.login("--redirect-host", "localhost").result()
+            let chosen = ["logout", "--json", "--timeout", "15", "--post-logout-redirect-uri"]
+            let refused = try await fixture.start(chosen + ["http://localhost:\(port)/other"]).outcome()
+            #expect(try refused.result()["session_ended"] == false)
+            #expect(refused.errors.contains("may not be registered") && !refused.errors.contains("8400"), "\(refused)")
         }
     }
 
