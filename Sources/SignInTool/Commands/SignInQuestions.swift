@@ -7,14 +7,11 @@ struct SignInQuestions {
     private let login: Login
     private let console: Console
     private let discovery: Discovery
-    private var lines: AsyncThrowingStream<String, any Error>.Iterator
     /// The words after `login`.
     private var words: [String]
 
     init(of login: Login, _ console: Console) {
         (self.login, self.console, discovery) = (login, console, Discovery(environment: console.environment))
-        let lines = console.input.map { InputLines.stream(from: $0, isShown: true) { _ in } }
-        self.lines = (lines ?? AsyncThrowingStream { $0.finish() }).makeAsyncIterator()
         words = Array(console.line.words.dropFirst())
     }
 
@@ -59,7 +56,7 @@ struct SignInQuestions {
         return named + ProviderOptions.Preset.allCases.map { ($0.rawValue, $0.preset.issuer.string, .preset($0)) }
     }
 
-    private mutating func askForProvider(orElse missing: WrongUsage) async throws -> Answer {
+    private func askForProvider(orElse missing: WrongUsage) async throws -> Answer {
         let choices = choices
         let hidden = max(0, choices.count - ProviderOptions.Preset.allCases.count - Self.most)
         let shown = Array(choices.prefix(Self.most)) + choices.dropFirst(Self.most + hidden)
@@ -150,7 +147,7 @@ struct SignInQuestions {
     ///   - expected: What the user must type; nil if only Enter is an answer, too.
     ///   - missing: The error if there is no answer: the terminal is gone, or the user has pressed Ctrl-D.
     ///   - check: Throws an ``AuthError`` that says what was expected, and what was found.
-    private mutating func answer<Value>(
+    private func answer<Value>(
         _ prompt: String, expecting expected: String?, orElse missing: WrongUsage,
         _ check: (String) async throws -> Value
     ) async throws -> Value {
@@ -164,9 +161,11 @@ struct SignInQuestions {
         return try await checked(line(prompt, orElse: missing))
     }
 
-    private mutating func line(_ prompt: String, orElse missing: WrongUsage) async throws -> String {
+    private func line(_ prompt: String, orElse missing: WrongUsage) async throws -> String {
+        // What was typed before the question is no answer to it: Enter alone may register a client.
+        guard let input = console.input, input.discardTyped() else { throw missing }
         Console.write(prompt.onOneLine, to: .error)
-        if let line = try await lines.next() { return line.trimmingWhitespace }
+        for try await line in InputLines.stream(from: input, isShown: true, { _ in }) { return line.trimmingWhitespace }
         // The cursor is after the question.
         Console.write("\n", to: .error)
         try Task.checkCancellation()

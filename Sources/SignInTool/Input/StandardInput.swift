@@ -88,15 +88,18 @@ final class StandardInput: Sendable {
         guard isTerminal else { return true }
         let deadline = ContinuousClock.now + .seconds(5)
         while ContinuousClock.now < deadline {
-            tcflush(STDIN_FILENO, TCIFLUSH)
+            discardQueued()
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             if poll(&polled, 1, 500) == 0 {
-                tcflush(STDIN_FILENO, TCIFLUSH)
+                discardQueued()
                 return true
             }
         }
         return false
     }
+
+    /// Discards what the terminal holds now, without the rest of a long paste.
+    func discardQueued() { tcflush(STDIN_FILENO, TCIFLUSH) }
 
     /// Shows a line on the terminal that standard input is.
     ///

@@ -42,6 +42,8 @@ final class WaysWithoutBrowser: Sendable {
     func offerDevice() {
         guard let deviceCommand else { return }
         if let input = console.input, input.isTerminal, input.isOurs {
+            // What was typed before the offer does not accept it.
+            input.discardQueued()
             isDeviceOffered.withLock { $0 = true }
             console.say("Or press d and Enter for a code that you enter in a browser on any other device.")
         } else {

@@ -28,6 +28,23 @@ struct DeviceOfferTests {
         }
     }
 
+    @Test func `what was typed before the offer does not accept it`() async throws {
+        try await withDesk(.device) { fixture in
+            let terminal = try Pseudoterminal()
+            terminal.type("d\n")
+            let process = try fixture.start(fixture.loginArguments(["--no-browser"]), input: terminal.input)
+            let redirects = try await Redirects(process)
+            _ = try await process.line { $0.hasPrefix("Or press d") }
+            try await terminal.wait(for: .bytes)
+            // A line that is no answer ends what the process has read.
+            terminal.type("x\n")
+            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
+            try await redirects.signIn()
+            _ = try await process.outcome().result()
+            #expect(fixture.provider.count(.deviceAuthorization) == 0)
+        }
+    }
+
     @Test func `after the switch, signals and the timeout end the wait`() async throws {
         try await withDesk(.device) { fixture in
             for (signal, arguments, code) in [(SIGINT, [], "interrupted"), (0, ["--timeout", "10"], "timeout")]

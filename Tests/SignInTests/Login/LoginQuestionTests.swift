@@ -15,8 +15,12 @@ struct LoginQuestionTests {
         private let terminal: Pseudoterminal
         private let screen = LockedValue("")
 
-        init(_ fixture: CommandFixture, _ arguments: [String], _ changes: [String: String?] = [:]) throws {
+        /// - Parameter early: What the user types before the command starts.
+        init(
+            _ fixture: CommandFixture, _ arguments: [String], _ changes: [String: String?] = [:], early: String = ""
+        ) throws {
             terminal = try Pseudoterminal()
+            terminal.type(early)
             let prefix = ["sh", "-c", #"exec "$0" "$@" 2>&0"#, try BuiltProducts.path("sign-in")]
             process = try fixture.start(prefix, arguments, changes, input: terminal.input)
         }
@@ -181,6 +185,21 @@ struct LoginQuestionTests {
             // Now it is the registered client of this issuer.
             _ = try await fixture.run("login", "--issuer", fixture.issuer, "--json").result()
             #expect(fixture.provider.count(.clientRegistration) == 1)
+        }
+    }
+
+    @Test func `what was typed before a question is no answer to it`() async throws {
+        try await withDesk { fixture in
+            let early = try User(fixture, ["login", "--issuer", fixture.issuer], early: "\n")
+            try await early.answer(Self.client, "demo\n")
+            #expect(try await early.process.outcome().status == 0)
+            #expect(early.shown.contains("--client-id demo"), "\(early.shown)")
+            // The second line came before the second question.
+            let user = try User(fixture, ["login"], early: "google\n")
+            try await user.answer(Self.provider, "\(fixture.issuer)\n\n")
+            try await user.answer(Self.client, "demo\n")
+            #expect(try await user.process.outcome().status == 0)
+            #expect(fixture.provider.count(.clientRegistration) == 0 && fixture.provider.count(.authorization) == 2)
         }
     }
 
