@@ -34,7 +34,7 @@ struct Status: Command {
         if !signedOut.isEmpty { result["signed_out"] = .array(signedOut.map(\.json)) }
         if !unreadable.isEmpty { result["unreadable"] = .array(unreadable) }
         guard let profile, !listed.contains(where: \.isSignedIn) else {
-            try console.succeed(.object(result), text: Self.text(listed))
+            try console.succeed(.object(result), text: Self.text(listed.map { advised($0, console) }))
             return 0
         }
         if !json { try console.print(Array((Self.text(listed) + "\n").utf8)) }
@@ -44,6 +44,16 @@ struct Status: Command {
             code: AuthError.Code.signInRequired.rawValue,
             "the profile is not signed in. Sign in with: \(line)")
         return 1
+    }
+
+    /// Returns a session with the command line that signs in again, if it has ended.
+    private func advised(_ session: ListedSession, _ console: Console) -> ListedSession {
+        guard let record = session.record, !session.isSignedIn else { return session }
+        var options = SessionOptions()
+        (options.profile, options.issuer, options.clientID, options.store) = (session.profile, nil, nil, store)
+        var session = session
+        session.signIn = try? options.line(session.store, record, console)
+        return session
     }
 
     static func text(_ listed: [ListedSession]) -> String {

@@ -8,6 +8,8 @@ struct ListedSession: Sendable {
     let isInUse: Bool
     /// Nil if the profile is signed out.
     let record: AuthStateRecord?
+    /// The command line that signs in again; nil if that is not necessary.
+    var signIn: SignInLine?
 
     var issuer: String? { record?.client.provider.issuer.string ?? line?.value(of: "--issuer") }
     var clientID: String? { record?.client.id ?? line?.value(of: "--client-id") }
@@ -50,7 +52,9 @@ struct ListedSession: Sendable {
         let details = details.compactMap { name, value, isSentence in
             value?.withSingleBlanks.detail(name, isSentence: isSentence)
         }
-        return (lines + details).joined(separator: "\n")
+        // A command line is copied, so it is not split.
+        let again = signIn.map { "    Sign in again with:\n      \($0.shellLine)" }
+        return (lines + details + [again].compactMap(\.self)).joined(separator: "\n")
     }
 
     private var details: [(name: String, value: String?, isSentence: Bool)] {

@@ -161,6 +161,25 @@ struct StatusTests {
         }
     }
 
+    @Test(arguments: [nil, "work"])
+    func `a session that has ended has the command that signs in again, and it works`(profile: String?) async throws {
+        try await withDesk { fixture in
+            let store = profile == nil ? ["--store", "file:\(fixture.home)/it's  here"] : ["--profile", "work"]
+            let login = fixture.loginArguments(store)
+            _ = try await fixture.start(login).outcome().result()
+            let status = ["status"] + (profile == nil ? store : [])
+            #expect(try await !fixture.start(status).outcome().output.contains("Sign in again"))
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+            let token = try await fixture.start(["token", "--force-refresh", "--json"] + store).outcome()
+            try token.failure(1, "sign_in_required")
+            let lines = try await fixture.start(status).outcome().outputLines
+            #expect(lines.dropLast().last == "    Sign in again with:", "\(lines)")
+            let line = try #require(lines.last).trimmed
+            _ = try await fixture.start(["sh", "-c", "\(line) --json"], []).outcome().result()
+            #expect(try await !fixture.start(status).outcome().output.contains("Sign in again"))
+        }
+    }
+
     @Test func `without sessions status lists none and creates no folder`() async throws {
         try await withDesk { fixture in
             let listed = try await fixture.run("status", "--json")
