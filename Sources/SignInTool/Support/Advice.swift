@@ -31,7 +31,11 @@ struct Advice: Sendable {
             return "if you trust that audience, name it with --trusted-audience"
         }
         if error.code == .invalidIDToken, error.message.contains("since the scope contains 'openid'") {
-            return "if the provider issues none in this way, use --scope without openid"
+            let without = "if the provider issues none in this way, use --scope without openid"
+            // Some servers issue an ID token only with a code from the browser.
+            guard arguments.first == "device" else { return without }
+            let line = SignInLine([SignInLine.commands[0]] + arguments.dropFirst()).shellLine
+            return "\(without), or sign in with the browser: \(line)"
         }
         if error.stage == .resource, error.message.contains("name its issuer") { return "use --issuer to name it" }
         if error.message.contains("expected the token type DPoP") {
@@ -42,7 +46,7 @@ struct Advice: Sendable {
         }
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
         // If the provider reports the token as invalid, the library has refreshed it by now.
-        if error.stage == .userInfo, error.httpStatus == 401 {
+        if error.isRejectionOfUserInfo, !error.message.contains(". Sign in with: ") {
             return "the userinfo endpoint rejects this access token: sign in again with openid in --scope"
         }
         return nil
@@ -60,6 +64,11 @@ struct Advice: Sendable {
         default: nil
         }
     }
+}
+
+extension AuthError {
+    /// Whether the userinfo endpoint rejects the access token (RFC 6750 §3.1).
+    var isRejectionOfUserInfo: Bool { stage == .userInfo && [401, 403].contains(httpStatus) }
 }
 
 extension Console {

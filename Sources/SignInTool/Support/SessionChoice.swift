@@ -111,7 +111,9 @@ extension SessionOptions {
             if let error = error as? AuthError, error.code == .invalidClient {
                 throw try forgotten(error, record, store, console)
             }
-            guard var required = error as? AuthError, required.needsSignIn else { throw error }
+            guard var required = error as? AuthError,
+                required.needsSignIn || !required.missingScope(in: record).isEmpty
+            else { throw error }
             let command = try line(store, record, console, requesting: required.missingScope(in: record)).shellLine
             // The line says it better than the library, which knows no command.
             if required.saysToSignIn, let advice = required.message.ranges(of: ". Sign in again").last {
@@ -224,7 +226,9 @@ extension AuthError {
 
     /// The scopes without which the same sign-in would not help.
     fileprivate func missingScope(in record: AuthStateRecord) -> [Scope] {
-        switch code {
+        // OpenID Connect Core §5.3: the endpoint takes the access tokens of OpenID Connect.
+        if isRejectionOfUserInfo { return record.scope.contains(.openID) ? [] : [.openID] }
+        return switch code {
         // For an unknown scope, some providers show an error page. A preset's provider has another way.
         case .noRefreshToken: record.client.provider.mayKnowOfflineAccess ? [.offlineAccess] : []
         case .noIDToken: record.idToken == nil ? [.openID] : []

@@ -190,6 +190,31 @@ extension RealServer {
                 _ = try await device("--scope", "profile offline_access").result()
             }
         },
+        RealServer(
+            "django-allauth", 2025, "userinfo needs openid, for which a device sign-in gets no ID token",
+            "the hints lead to sign-in login, which gets one"
+        ) {
+            try await withDesk(.device) { fixture in
+                fixture.provider.fault(
+                    .editDocument { $0["id_token"] = nil }, at: .token,
+                    grantType: "urn:ietf:params:oauth:grant-type:device_code", times: nil)
+                let first = try fixture.device("--scope", "profile email")
+                try await DeviceCode(first).decide("allow")
+                _ = try await first.outcome().result()
+                let message = try await fixture.run("userinfo", "--json").failure(1, "insufficient_scope")
+                let line = try #require(message.advised(by: ". Sign in with: "))
+                let device = try fixture.start(["sh", "-c", "exec \(line) --json"], [])
+                try await DeviceCode(device).decide("allow")
+                let refused = try await device.outcome().failure(1, "invalid_id_token")
+                let login = try #require(refused.advised(by: "or sign in with the browser: "), "\(refused)")
+                _ = try await fixture.start(["sh", "-c", login], []).outcome().result()
+                #expect(try await fixture.run("userinfo", "--json").result()["email"] == "alice@example.com")
+                // In the browser, there is no other way than without openid.
+                fixture.provider.fault(.editDocument { $0["id_token"] = nil }, at: .token)
+                let missing = try await fixture.login().failure(1, "invalid_id_token")
+                #expect(missing.hasSuffix("use --scope without openid"), "\(missing)")
+            }
+        },
     ]
 
     /// Refresh and revocation.

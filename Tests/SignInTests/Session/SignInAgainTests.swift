@@ -12,7 +12,7 @@ struct SignInAgainTests {
         fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
         let refused = try await fixture.start(["token", "--force-refresh", "--json"] + options).outcome()
         let message = try refused.failure(1, "sign_in_required")
-        return try #require(message.firstRange(of: " with: ").map { String(message[$0.upperBound...]) }, "\(message)")
+        return try #require(message.advised(by: " with: "), "\(message)")
     }
 
     private func start(_ line: String, _ fixture: CommandFixture) throws -> ChildProcess {

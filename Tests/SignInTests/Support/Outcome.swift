@@ -2,6 +2,11 @@ import Foundation
 import JOSE
 import Testing
 
+extension String {
+    /// The words of a message after these, which a user is to type.
+    func advised(by words: String) -> String? { firstRange(of: words).map { String(self[$0.upperBound...]) } }
+}
+
 /// The exit status of a process, and all of its output.
 struct Outcome: Sendable, CustomStringConvertible {
     /// The status as in a shell: for a killed process, 128 plus the signal's number.
