@@ -104,7 +104,7 @@ struct Logout: Command {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             let note = WaitingNote(within: rest)
             defer { note.stop() }
-            var signOut = try signOut(record, in: store, signedOut.prefix, note, console, limit: rest)
+            var signOut = signOut(record, in: store, signedOut.prefix, note, console, limit: rest)
             signOut.endsBrowserSession = endsBrowserSession
             signedOut.report = try await signOut.run(state)
         }
@@ -130,7 +130,7 @@ struct Logout: Command {
         guard let record = signedOut.record, let store = signedOut.store else { return signedOut }
         let note = WaitingNote(within: limit)
         defer { note.stop() }
-        var signOut = try signOut(record, in: store, signedOut.prefix, note, console, limit: limit)
+        var signOut = signOut(record, in: store, signedOut.prefix, note, console, limit: limit)
         signOut.revokesTokens = false
         signOut.observe = { [observe = signOut.observe] event in
             if case .removed = event { return }
@@ -157,9 +157,9 @@ struct Logout: Command {
     private func signOut(
         _ record: AuthStateRecord, in store: any TokenStore, _ prefix: String, _ note: WaitingNote, _ console: Console,
         limit: Duration
-    ) throws -> SignOut {
+    ) -> SignOut {
         // Before the session is removed, which the line names.
-        let signIn = try session.line(store, record, console, by: SignInLine.commands[0])
+        let signIn = try? session.line(store, record, console, by: SignInLine.commands[0])
         var signOut = SignOut(appName: "sign-in")
         signOut.pages = CompletionPages(appName: "sign-in", inTerminal: true)
         signOut.timeout = limit
@@ -179,7 +179,7 @@ struct Logout: Command {
             case .waiting(let uri):
                 note.start(console) {
                     Self.sayWhatToCompare(uri, record, console)
-                    if postLogoutRedirect == nil { Self.sayHowToFixThePort(of: uri, signIn, console) }
+                    if postLogoutRedirect == nil, let signIn { Self.sayHowToFixThePort(of: uri, signIn, console) }
                 }
             case .removed:
                 console.log("store: removed the session")
