@@ -23,7 +23,8 @@ package enum Program {
             let console = Console(json: arguments.contains("--json"))
             console.fail(
                 code: AuthError.Code.unavailable.rawValue,
-                "too few files can be opened: expected room for \(need), found \(room). Raise the limit with ulimit -n")
+                "too few files can be opened: expected room for \(need), found \(room). Raise the limit: ulimit -n 1024"
+            )
             exit(1)
         }
         // This is the only thread yet, so all others inherit the blocked signals.

@@ -1,0 +1,183 @@
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import Testing
+
+/// A situation in which the command prints a remedy, and what the user then does.
+///
+/// All lines are for `sh`. In them and in the words of the remedy, `ISSUER` stands for the provider's issuer.
+private struct Remedy: Sendable, CustomTestStringConvertible {
+    enum Step: Sendable {
+        /// Repeats the line with the printed options.
+        case adding(String)
+        /// Repeats the line without these words, as printed.
+        case leavingOut(String)
+        /// Runs the printed line in the same shell before the line.
+        case first(String)
+        /// Repeats the line with this in place of some words.
+        case replacing(String, with: String)
+    }
+
+    let testDescription: String
+    let line: String
+    /// The words of the message, which contain those of the step.
+    let printed: String
+    let step: Step
+    /// The status of the line before the remedy.
+    var status: CInt = 1
+    var configuration = LocalProvider.Configuration.demo
+    var prepare: @Sendable (CommandFixture) async throws -> Void = { _ in }
+
+    init(
+        _ situation: String, _ line: String, prints printed: String, _ step: Step, status: CInt = 1,
+        _ configuration: LocalProvider.Configuration = .demo,
+        prepare: @escaping @Sendable (CommandFixture) async throws -> Void = { _ in }
+    ) {
+        (testDescription, self.line, self.printed, self.step) = (situation, line, printed, step)
+        (self.status, self.configuration, self.prepare) = (status, configuration, prepare)
+    }
+
+    /// The line after the remedy.
+    var followed: String {
+        switch step {
+        case .adding(let words): "\(line) \(words)"
+        case .leavingOut(let words): line.replacing(" \(words)", with: "")
+        case .first(let other): other + " && " + line
+        case .replacing(let words, let others): line.replacing(words, with: others)
+        }
+    }
+}
+
+extension Remedy {
+    private static let login = "sign-in login --issuer ISSUER --client-id demo"
+
+    static let all: [Remedy] = [
+        Remedy(
+            "the provider takes only pushed requests, which its metadata does not say", login, prints: "; use --par",
+            .adding("--par"), .demo { $0.requiresPushedRequests = true }
+        ) { fixture in
+            fixture.provider.fault(
+                .editDocument { $0["require_pushed_authorization_requests"] = nil }, at: .openIDConfiguration,
+                times: nil)
+        },
+        Remedy(
+            "a server of OAuth without OpenID Connect", login, prints: "use --scope without openid",
+            .adding("--scope offline_access")
+        ) { fixture in
+            fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: .openIDConfiguration, times: nil)
+            fixture.provider.fault(.status(.notFound), at: .oauthMetadata, times: nil)
+        },
+        Remedy(
+            "a provider without DPoP", login + " --dpop", prints: "does not support DPoP: leave out --dpop",
+            .leavingOut("--dpop")
+        ) { fixture in
+            fixture.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token, times: nil)
+        },
+        Remedy(
+            "a client that has a secret", "sign-in login --issuer ISSUER --client-id demo-confidential",
+            prints: "if the client has a secret, pass it with --client-secret-file",
+            .adding("--client-secret-file \"$HOME/secret\"")
+        ) { fixture in
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            try Data(secret.utf8).write(to: URL(filePath: fixture.home + "/secret"))
+        },
+        Remedy(
+            "another user signs in with a profile", "\(bob) sign-in login --profile work",
+            prints: "To replace it, sign out of it first: sign-in logout --profile work",
+            .first("sign-in logout --profile work"), .demo { $0.users.append(.bob) }
+        ) { try await $0.signIn(profile: "work") },
+        Remedy(
+            "a token with a key is to be a bearer token", "sign-in token --format header",
+            prints: "or sign in without --dpop", .first(login)
+        ) { _ = try await $0.login("--dpop").result() },
+        Remedy(
+            "a file with the session of another client",
+            "sign-in token --store file:\"$HOME/s\" --issuer ISSUER --client-id other",
+            prints: "Use --issuer and --client-id for that session, or leave them out",
+            .leavingOut("--issuer ISSUER --client-id other")
+        ) { _ = try await $0.login("--store", "file:\($0.home)/s").result() },
+        Remedy(
+            "the same file, with its client",
+            "sign-in token --store file:\"$HOME/s\" --issuer ISSUER --client-id other",
+            prints: "has the session of demo at ISSUER. Use --issuer and --client-id for that session",
+            .replacing("other", with: "demo")
+        ) { _ = try await $0.login("--store", "file:\($0.home)/s").result() },
+        Remedy(
+            "a sign-in with a new profile", "sign-in login --profile new",
+            prints: "sign in with --issuer and --client-id once", .adding("--issuer ISSUER --client-id demo"), status: 2
+        ),
+        Remedy(
+            "a token of a new profile", "sign-in token --profile new",
+            prints: "sign in with --profile new, --issuer and --client-id",
+            .first("sign-in login --profile new --issuer ISSUER --client-id demo")),
+        Remedy(
+            "nobody is signed in", "sign-in token --issuer ISSUER --client-id demo", prints: ". Sign in with: \(login)",
+            .first(login)),
+        Remedy(
+            "the profile in use is signed out", "sign-in token",
+            prints: "unless you choose none: sign-in use --none", .first("sign-in use --none")
+        ) { fixture in
+            try await fixture.signIn()
+            try await fixture.signIn(profile: "work")
+            _ = try await fixture.run("use", "work").status
+            _ = try await fixture.run("logout", "--profile", "work", "--local", "--json").result()
+        },
+        Remedy(
+            "a profile that is signed out", "sign-in status --profile work",
+            prints: "Sign in with: sign-in login --profile work", .first("sign-in login --profile work")
+        ) { fixture in
+            try await fixture.signIn(profile: "work")
+            _ = try await fixture.run("logout", "--profile", "work", "--local", "--json").result()
+        },
+        Remedy(
+            "several sessions", "sign-in token", prints: "choose one:\n", .adding("--profile work"), status: 2
+        ) { fixture in for name in ["home", "work"] { try await fixture.signIn(profile: name) } },
+        Remedy(
+            "a helper without a session's name", "\(request) | sign-in helper git --host git.example.org get",
+            prints: "--profile work", .adding("--profile work"), status: 2
+        ) { try await $0.signIn(profile: "work") },
+        Remedy(
+            "a sign-out of a client whose session has a profile", "sign-in logout --issuer ISSUER --client-id demo",
+            prints: "To sign out of the session of a profile: sign-in logout --profile work",
+            .first("sign-in logout --profile work"), status: 0
+        ) { try await $0.signIn(profile: "work") },
+        Remedy(
+            "too few open files", "ulimit -S -n 12; sign-in token --force-refresh",
+            prints: "Raise the limit: ulimit -n 1024",
+            .replacing("12;", with: "12; ulimit -n 1024;")
+        ) { try await $0.signIn() },
+    ]
+
+    private static let bob = "SCRIPTED_BROWSER_FORM='username=bob&password=builder'"
+    private static let request = #"printf 'protocol=https\nhost=git.example.org\n\n'"#
+}
+
+extension LocalProvider.Configuration {
+    fileprivate static func demo(_ change: (inout Self) -> Void) -> Self {
+        var configuration = demo
+        change(&configuration)
+        return configuration
+    }
+}
+
+/// The remedy that a command prints helps, in the situation in which it is printed.
+@Suite(.timeLimit(.minutes(5)))
+struct AdviceTests {
+    @Test(arguments: Remedy.all)
+    fileprivate func `a printed remedy helps`(remedy: Remedy) async throws {
+        try await withDesk(remedy.configuration) { fixture in
+            try await remedy.prepare(fixture)
+            func run(_ line: String) async throws -> Outcome {
+                let line = line.replacing("ISSUER", with: fixture.issuer)
+                return try await fixture.start(["sh", "-c", line], []).outcome()
+            }
+            let before = try await run(remedy.line)
+            #expect(before.status == remedy.status, "\(before)")
+            let printed = remedy.printed.replacing("ISSUER", with: fixture.issuer)
+            #expect((before.output + before.errors).contains(printed), "\(before)")
+            let after = try await run(remedy.followed)
+            #expect(after.status == 0, "\(remedy.followed): \(after)")
+        }
+    }
+}
