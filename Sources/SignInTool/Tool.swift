@@ -141,14 +141,22 @@ struct Tool: ParsableCommand {
     /// Prints a usage error in one line.
     private static func refuse(_ message: String, _ arguments: [String]) -> Int32 {
         Console(json: arguments.contains("--json")).fail(
-            code: "usage", unknown(arguments, message) ?? missing(message) ?? message)
+            code: "usage", unknown(arguments, message) ?? unexplained(arguments, message) ?? message)
         return 2
     }
 
-    /// Returns the parser's message about a missing argument in the words of the commands' own messages.
-    private static func missing(_ message: String) -> String? {
-        let beginning = "Missing expected argument '"
-        return message.hasPrefix(beginning) ? "expected \(message.dropFirst(beginning.count).dropLast())" : nil
+    /// Returns the parser's message about a missing argument in the words of the commands' own messages, or one that does
+    /// not say what was expected, with the command line whose help does.
+    private static func unexplained(_ arguments: [String], _ message: String) -> String? {
+        let missing = "Missing expected argument '"
+        var text = message
+        if message.hasPrefix(missing) {
+            text = "expected \(message.dropFirst(missing.count).dropLast().replacing(" ...", with: ""))"
+        } else if !message.hasPrefix("The value '") || message.contains(": ") {
+            return nil
+        }
+        guard let (_, rest) = named(arguments) else { return text }
+        return "\(text); see 'sign-in \(arguments.dropLast(rest.count).joined(separator: " ")) --help'"
     }
 
     /// Returns a message for an unknown command or option, where the parser reports only what is then missing or
@@ -160,7 +168,7 @@ struct Tool: ParsableCommand {
         guard let (command, rest) = named(arguments) else {
             return "expected a command first, found '\(name)'; see 'sign-in --help'"
         }
-        let line = arguments.prefix(arguments.count - rest.count).joined(separator: " ")
+        let line = arguments.dropLast(rest.count).joined(separator: " ")
         let options = Self.options(of: command)
         return rest.map { $0.prefix { $0 != "=" } }
             .first { $0.hasPrefix("--") && !options.contains(String($0)) }

@@ -76,7 +76,9 @@ struct Register: Command {
                 throw ValidationError("--redirect-uri: expected a path and no query, as in http://127.0.0.1/callback")
             }
         }
-        if redirectURIs.isEmpty { throw ValidationError("expected --redirect-uri") }
+        if redirectURIs.isEmpty {
+            throw ValidationError("expected --redirect-uri, for example http://127.0.0.1/callback")
+        }
         if (method == .private_key_jwt) != (keyFile != nil) {
             throw ValidationError("--client-auth private_key_jwt and --client-key go together")
         }

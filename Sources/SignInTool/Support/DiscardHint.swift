@@ -21,6 +21,7 @@ extension AuthError {
                 ? ""
                 : ". Set SIGN_IN_PASSPHRASE_FILE to a file with the right passphrase, and use --store encrypted:PATH"
             return message + remedy + ". If the passphrase is lost, set the session aside and go on: \(line)"
+        case .noLibrary?, .noBus?, .noService?: return message + ". Without a keyring, use --store file:PATH"
         default: return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
         }
     }

@@ -143,6 +143,20 @@ extension Remedy {
             .first("sign-in logout --profile work"), status: 0
         ) { try await $0.signIn(profile: "work") },
         Remedy(
+            "no keyring", login + " --store keyring", prints: "Without a keyring, use --store file:PATH",
+            .replacing("--store keyring", with: "--store file:\"$HOME/s\"")),
+        Remedy(
+            "a registration without a redirect URI", "sign-in register --issuer ISSUER",
+            prints: "expected --redirect-uri, for example http://127.0.0.1/callback",
+            .adding("--redirect-uri http://127.0.0.1/callback"), status: 2),
+        Remedy(
+            "a request of nothing", "sign-in request", prints: "expected <url>; see 'sign-in request --help'",
+            .replacing("request", with: "request --help"), status: 2),
+        Remedy(
+            "a value that is no number", "sign-in token --min-validity soon",
+            prints: "'--min-validity <min-validity>'; see 'sign-in token --help'",
+            .replacing("token --min-validity soon", with: "token --help"), status: 2),
+        Remedy(
             "too few open files", "ulimit -S -n 12; sign-in token --force-refresh",
             prints: "Raise the limit: ulimit -n 1024",
             .replacing("12;", with: "12; ulimit -n 1024;")
