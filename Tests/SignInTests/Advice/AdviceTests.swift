@@ -143,6 +143,14 @@ extension Remedy {
             .first("sign-in logout --profile work"), status: 0
         ) { try await $0.signIn(profile: "work") },
         Remedy(
+            "a default scope that the provider does not list", login, prints: "To request it anyway, use --scope.",
+            .adding("--json --scope 'openid profile' | grep '\"scope\":\"openid profile\"'"), status: 0
+        ) { fixture in
+            let scopes: JSON = ["openid", "offline_access"]
+            fixture.provider.fault(
+                .editDocument { $0["scopes_supported"] = scopes }, at: .openIDConfiguration, times: nil)
+        },
+        Remedy(
             "no keyring", login + " --store keyring", prints: "Without a keyring, use --store file:PATH",
             .replacing("--store keyring", with: "--store file:\"$HOME/s\"")),
         Remedy(
