@@ -65,11 +65,9 @@ let package = Package(
         .target(name: "ScriptedBrowser", dependencies: appAuth),
 
         // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
-        .target(
-            name: "SignInTool",
-            dependencies: appAuth
-                + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
-        program("sign-in", "Sources/SignIn", appAuth + ["SignInTool"]),
+        program(
+            "sign-in", "Sources/SignInTool",
+            appAuth + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
         program("local-provider", "Sources/LocalProviderTool", appAuth + ["AppAuthTestProvider", arguments]),
@@ -105,8 +103,7 @@ let package = Package(
         // The built programs, from outside.
         .testTarget(
             name: "SignInTests",
-            dependencies: fixtures
-                + ["SignInTool", "sign-in", "local-provider", "scripted-browser", "keyring-program"]),
+            dependencies: fixtures + ["sign-in", "local-provider", "scripted-browser", "keyring-program"]),
         .testTarget(
             name: "VendorSampleTests",
             dependencies: fixtures + [

@@ -1,6 +1,0 @@
-internal import SignInTool
-
-@main
-enum Main {
-    static func main() { Program.main() }
-}
