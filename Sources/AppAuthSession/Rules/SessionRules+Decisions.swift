@@ -147,16 +147,16 @@ extension SessionRules {
             record.noteUnverified(error, at: occurrence, jitter: jitter)
         }
         record.merge(response, for: attempt.need.parameters, idToken: idToken, keys: keys)
-        guard response.token.isExpired(at: now), !response.token.isForOneUse else {
-            var decision = Decision(.handOut(response.token), .renewed(record))
-            decision.unverified = unverified
-            return decision
+        if response.token.isExpired(at: now), !response.token.isForOneUse {
+            // This is not the server's fault, and the next call asks it again at once.
+            let late = AuthError(
+                .store, .refresh, "the store accepted the new tokens only after the access token had expired",
+                isTemporary: true)
+            return Decision(.fail(late), .renewed(record))
         }
-        // This is not the server's fault, and the next call asks it again at once.
-        let late = AuthError(
-            .store, .refresh, "the store accepted the new tokens only after the access token had expired",
-            isTemporary: true)
-        return Decision(.fail(late), .renewed(record))
+        var decision = Decision(.handOut(response.token), .renewed(record))
+        decision.unverified = unverified
+        return decision
     }
 
     private static func fail(

@@ -16,7 +16,7 @@ final class Life: @unchecked Sendable {
     let host: Host
     /// The number of the ``SimulatedProcess``.
     let process: Int
-    /// Set at once. It needs this object first.
+    /// Set at once: it needs this object first. Nil after the process has died.
     private(set) var state: AuthState?
     /// The id of the session at the start.
     let session: String
@@ -34,7 +34,7 @@ final class Life: @unchecked Sendable {
     var fetches = 0
     /// The refresh token of the latest response, and when it arrived.
     var latestResponse: (refreshToken: String, time: Int)?
-    /// What the store had when it was last read without the lock.
+    /// What the store had when it was last read without the lock, or changed.
     var lastRead: AuthStateRecord?
     /// Whether the store has reserved room for the next change.
     var hasRoom = false
@@ -55,6 +55,9 @@ final class Life: @unchecked Sendable {
         lastRead = record
         self.state = state(self)
     }
+
+    /// Frees the memory of the process: its session and this object refer to each other.
+    func end() { state = nil }
 
     /// Whether no task of the app waits. A change that the store has rejected may still be in memory.
     var isIdle: Bool { callers.isEmpty && tasks == 0 && host.world.isIdle(host.process) }

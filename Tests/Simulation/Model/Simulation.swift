@@ -207,6 +207,7 @@ final class Simulation: @unchecked Sendable {
         life.isStopped = false
         world.kill(life.host.process)
         store.processDied(life, self)
+        life.end()
         wire.breakAll(of: process.number, server, at: world.now)
         for (token, fate) in server.fates where fate == .received(process: process.number) {
             server.fates[token] = .lost

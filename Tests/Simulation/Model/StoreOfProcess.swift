@@ -105,7 +105,7 @@ extension Simulation {
                 note(changed.map { "stored: \($0.outline)" } ?? "removed from the store")
             }
         }
-        defer { life.hasRoom = false }
+        defer { (life.hasRoom, life.lastRead) = (false, store.record) }
         do { try store.write(changed, at: world.now, hasRoom: life.hasRoom) } catch {
             if let changed, changed.end != nil { checker.endedInMemory.insert(changed.id) }
             throw error
