@@ -174,21 +174,22 @@ extension JWTVerifier {
                 verifier.serverClock = serverClock ?? environment.serverClocks.clock(of: client, at: environment.now())
                 result = verifier.check(refreshed: signed, after: previous, expected, keys: keys)
                 guard case .newerKeys = result.remedy else { return true }
-                willFetch(result.isRefusal ? result : nil)
+                willFetch(result.isRefusal ? result.withoutRemedy() : nil)
                 return false
             }
-            return isFinal ? result : result.withoutKeys()
+            return isFinal ? result : result.withoutRemedy()
         } catch {
-            return result.withoutKeys(IDTokenVerifier.error(error))
+            return result.withoutRemedy(IDTokenVerifier.error(error))
         }
     }
 }
 
 extension RefreshedIDToken {
-    /// Returns the result if newer keys cannot be had now.
+    /// Returns the result if newer keys or metadata cannot be had now. They may lead to another one later, so that a
+    /// refusal is temporary.
     ///
     /// - Parameter error: Why. It takes the place of the reason for which the token was not verified.
-    fileprivate func withoutKeys(_ error: AuthError? = nil) -> RefreshedIDToken {
+    package func withoutRemedy(_ error: AuthError? = nil) -> RefreshedIDToken {
         var result = self
         switch finding {
         case .verified, .repeated: break

@@ -86,8 +86,9 @@ extension AuthState {
         let result = await verifier.check(
             refreshed: token, after: previous, expected, serverClock: response.serverClock, willFetch: willFetch)
         if case .none = result.remedy { return result }
-        willFetch(result.isRefusal ? result : nil)
-        guard await renewMetadata() else { return result }
+        willFetch(result.isRefusal ? result.withoutRemedy() : nil)
+        guard let hasNewer = await renewMetadata() else { return result.withoutRemedy() }
+        guard hasNewer else { return result }
         return await verifier.check(
             refreshed: token, after: previous, expected, serverClock: response.serverClock, willFetch: willFetch)
     }
@@ -95,13 +96,13 @@ extension AuthState {
     /// Fetches the metadata for the verification of ID tokens again: the stored one may be as old as the session.
     /// Metadata that an app has put together stays.
     ///
-    /// - Returns: Whether the metadata has changed.
-    private func renewMetadata() async -> Bool {
+    /// - Returns: Whether the metadata has changed; nil if it cannot be fetched now.
+    private func renewMetadata() async -> Bool? {
         let old = record.client.provider
         guard old.isDiscovered else { return false }
         let policy = record.client.idTokenRules.issuer
         let discovery = Discovery(environment: environment)
-        guard let found = try? await discovery.metadata(for: old.issuer, policy: policy) else { return false }
+        guard let found = try? await discovery.metadata(for: old.issuer, policy: policy) else { return nil }
         let new = old.verifying(as: found)
         guard new != old, record.end == nil else { return false }
         // Another task may have adopted newer metadata meanwhile.
