@@ -131,6 +131,39 @@ struct ParametersTests {
         }
     }
 
+    @Test func `an app that only asks with parameters learns of the end once the session's own token has expired`()
+        async throws
+    {
+        try await World.run { world in
+            let state = try await world.signIn()
+            world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token, times: nil)
+            let narrow = TokenParameters(scope: [.openID])
+            for (wait, isOver) in [(0.0, false), (3600, true), (0, true)] {
+                world.clock.advance(by: wait)
+                let error = try #require(await authError { try await state.freshAccessToken(parameters: narrow) })
+                #expect(error.code == (isOver ? .signInRequired : .invalidGrant) && error.needsSignIn == isOver)
+                #expect(await (state.record.end != nil) == isOver)
+            }
+            // The code, the two with parameters, and the session's own.
+            #expect(world.provider.count(.token) == 4)
+        }
+    }
+
+    @Test func `if the session's own refresh succeeds or fails for a while, the caller's own error stands`() async throws {
+        for fault in [nil, Fault.status(.serviceUnavailable)] {
+            try await World.run { world in
+                let state = try await world.signIn()
+                world.clock.advance(by: 3600)
+                world.provider.fault(.status(.badRequest, json: ["error": "invalid_grant"]), at: .token)
+                if let fault { world.provider.fault(fault, at: .token) }
+                let narrow = TokenParameters(scope: [.openID])
+                let error = await authError { try await state.freshAccessToken(parameters: narrow) }
+                #expect(error?.code == .invalidGrant && error?.needsSignIn == false)
+                #expect(await state.record.end == nil && world.provider.count(.token) == 3)
+            }
+        }
+    }
+
     @Test(arguments: ["grant_type", "refresh_token", "client_secret", "scope"])
     func `a parameter that the library sets is rejected`(name: String) async throws {
         try await World.run { world in

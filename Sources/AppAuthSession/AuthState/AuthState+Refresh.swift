@@ -7,6 +7,14 @@ extension AuthState {
     /// All callers with the same requirement share one run (`SingleFlight`), in a task that is never cancelled.
     func refresh(_ need: SessionRules.TokenRequirement) async throws -> AccessToken {
         do { return try await renew(need) } catch let error as AuthError {
+            // The grant is over, or only what this caller requests is refused: the session's own tokens, once they have
+            // expired, find out.
+            if error.code == .invalidGrant, need.parameters != .session {
+                let own = SessionRules.TokenRequirement(began: environment.now())
+                do { _ = try await renew(own) } catch let end as AuthError where end.code == .signInRequired {
+                    throw end
+                } catch {}
+            }
             // The refresh was early: a token that is still valid is better than an error.
             guard isOpen, let token = record.token(for: need.parameters),
                 need.acceptsForNow(token, at: environment.now())

@@ -104,7 +104,7 @@ extension SessionRules {
         if let backoff = record.backoff {
             let error: AuthError? =
                 if backoff.pause.begin.isAfter(need.began) {
-                    // All callers that waited for the refresh, in all processes, get its result, even a failure.
+                    // All callers that waited for the refresh, in all processes of this machine, get its result, even a failure.
                     backoff.error(at: now)
                 } else if !need.ignoresPause, !backoff.pause.isOver(at: now) {
                     backoff.pauseError(at: now)
@@ -165,8 +165,8 @@ extension SessionRules {
     ) -> Decision {
         // RFC 6749 §5.2: the only error that says that the grant is over, in a response to this refresh token.
         if error.code == .invalidGrant, error.outcome == .refused, !error.isTemporary, attempt.refreshToken != nil {
-            // Several servers respond like this if the refresh token is valid, but not for what one caller requests.
-            // The next refresh of the session's own tokens finds out.
+            // Several servers respond like this if the refresh token is valid, but not for what one caller requests. A
+            // refresh of the session's own tokens finds out.
             guard attempt.need.parameters == .session else { return Decision(.fail(error)) }
             let said = error.server?.summary ?? "invalid_grant"
             guard let lost = record.backoff?.lost else {
