@@ -65,9 +65,11 @@ let package = Package(
         .target(name: "ScriptedBrowser", dependencies: appAuth),
 
         // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
-        program(
-            "sign-in", "Sources/SignInTool",
-            appAuth + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
+        .target(
+            name: "SignInTool",
+            dependencies: appAuth
+                + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
+        program("sign-in", "Sources/SignIn", appAuth + ["SignInTool"]),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
         program("local-provider", "Sources/LocalProviderTool", appAuth + ["AppAuthTestProvider", arguments]),
@@ -103,7 +105,8 @@ let package = Package(
         // The built programs, from outside.
         .testTarget(
             name: "SignInTests",
-            dependencies: fixtures + ["sign-in", "local-provider", "scripted-browser", "keyring-program"]),
+            dependencies: fixtures
+                + ["SignInTool", "sign-in", "local-provider", "scripted-browser", "keyring-program"]),
         .testTarget(
             name: "VendorSampleTests",
             dependencies: fixtures + [

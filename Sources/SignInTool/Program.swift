@@ -3,9 +3,10 @@ internal import CShims
 internal import Glibc
 internal import TerminalShims
 
-@main
-enum Main {
-    static func main() {
+/// The program `sign-in`.
+package enum Program {
+    /// Runs the command in the arguments of this process, and ends the process.
+    package static func main() {
         // This process holds secrets: no core dump, and no debugger of another process of the same user.
         shims_forbid_dumps()
         let input = StandardInput()

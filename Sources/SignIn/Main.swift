@@ -1,0 +1,6 @@
+internal import SignInTool
+
+@main
+enum Main {
+    static func main() { Program.main() }
+}
