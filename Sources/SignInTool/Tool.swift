@@ -43,7 +43,9 @@ struct Tool: ParsableCommand {
             word.hasPrefix("--") && word.hasSuffix("=") ? [String(word.dropLast()), ""] : [word]
         }
         do {
-            let line = try SignInLine(arguments).completed { named([$0]).map { options(of: $0.command) } ?? [] }
+            let line = try Profile.completing(SignInLine(arguments)) {
+                named([$0]).map { options(of: $0.command) } ?? []
+            }
             let isOverview = arguments.isEmpty && input.isTerminal && Console.isTerminal(.output)
             var command = try isOverview ? Overview.parse([]) : parsed(line.words)
             if let command = command as? any Command { return await run(command, arguments, line, interrupts, input) }

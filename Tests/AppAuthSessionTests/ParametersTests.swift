@@ -149,7 +149,9 @@ struct ParametersTests {
         }
     }
 
-    @Test func `if the session's own refresh succeeds or fails for a while, the caller's own error stands`() async throws {
+    @Test func `if the session's own refresh succeeds or fails for a while, the caller's own error stands`()
+        async throws
+    {
         for fault in [nil, Fault.status(.serviceUnavailable)] {
             try await World.run { world in
                 let state = try await world.signIn()

@@ -65,7 +65,7 @@ struct Login: Command {
     /// The wrong usage if it stays open.
     func wrongUsage(_ missing: Missing) -> WrongUsage {
         switch missing {
-        case .provider: return session.profile.map(SignInLine.noProfile) ?? ProviderOptions.missing
+        case .provider: return session.profile?.isNew ?? ProviderOptions.missing
         case .client: return provider.noClient
         }
     }
@@ -75,7 +75,7 @@ struct Login: Command {
         guard let missing = try missing() else { return try await signIn(console, within: limit, until: deadline) }
         guard console.canConverse else { throw wrongUsage(missing) }
         let words = try await ask(for: missing, console)
-        let line = try SignInLine(words).completed { _ in Self.helpMessage(includeHidden: true).wordsOfHelp }
+        let line = try Profile.completing(SignInLine(words)) { _ in Self.helpMessage(includeHidden: true).wordsOfHelp }
         guard let completed = try? Self.parse(Array(line.words.dropFirst())), try completed.missing() == nil
         else { throw wrongUsage(missing) }
         let status = try await completed.signIn(console.with(words, line), within: limit, until: deadline)

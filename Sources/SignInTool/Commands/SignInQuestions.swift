@@ -48,7 +48,7 @@ struct SignInQuestions {
         let isOpen = login.session.profile == nil && !console.line.namesSession
         let profiles = isOpen ? (try? Profile.all()) ?? [] : []
         let named = profiles.map { profile in
-            let line = SignInLine((try? profile.signIn) ?? [])
+            let line = (try? profile.signIn) ?? SignInLine([])
             let place = ["--issuer", "--preset", "--resource", "--token-endpoint"].lazy.compactMap(line.value(of:))
                 .first
             return Choice(profile.name, "your profile" + (place.map { ", at \($0)" } ?? ""), .profile(profile))

@@ -38,7 +38,7 @@ struct Status: Command {
             return 0
         }
         if !json { try console.print(Array((Self.text(listed) + "\n").utf8)) }
-        let command = (try? profile.signIn)?.first ?? SignInLine.commands[0]
+        let command = (try? profile.signIn)?.words.first ?? SignInLine.commands[0]
         let line = ["sign-in", command, "--profile", profile.name].shellLine
         console.fail(
             code: AuthError.Code.signInRequired.rawValue,

@@ -27,28 +27,18 @@ struct Console: Sendable {
     /// The line that the terminal shows below all others; empty for none.
     private static let status = LockedValue("")
 
-    /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
-    ///   the lock's holder.
+    /// - Parameters:
+    ///   - arguments: The command line, without the program's name.
+    ///   - environment: The environment of the command; it gets a log for `--verbose`.
     init(
-        _ command: any Command, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
+        json: Bool, isVerbose: Bool = false, arguments: [String] = [], line: SignInLine = SignInLine([]),
+        input: StandardInput? = nil, environment: Environment = .live, wordsOfNetwork: [String] = []
     ) {
-        let options = command.common
-        (json, self.arguments, self.line, self.input) = (command.json, arguments, line, input)
-        isVerbose = options.verbose
-        wordsOfNetwork = options.wordsOfNetwork
-        var configuration = CurlTransport.Configuration()
-        configuration.additionalRoots = options.caFile.map { [$0] } ?? []
-        configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
-        let logger = options.verbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
-        var environment = Environment.live
-        (environment.transport, environment.logger) = (CurlTransport(configuration), logger)
-        environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
+        (self.json, self.isVerbose, self.input) = (json, isVerbose, input)
+        (self.arguments, self.line, self.wordsOfNetwork) = (arguments, line, wordsOfNetwork)
+        var environment = environment
+        environment.logger = isVerbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
         self.environment = environment
-    }
-
-    init(json: Bool) {
-        (self.json, arguments, line, isVerbose) = (json, [], SignInLine([]), false)
-        (environment, input, wordsOfNetwork) = (.live, nil, [])
     }
 
     /// Returns the console of a command whose command line the user has completed.
@@ -147,6 +137,11 @@ struct Console: Sendable {
     private static func put(_ text: String, to stream: Stream) {
         try? OutputFile.write(Array(text.utf8), to: stream.rawValue)
     }
+}
+
+extension String {
+    /// The string with its first letter capitalized.
+    var asSentence: String { prefix(1).uppercased() + dropFirst() }
 }
 
 /// A log handler that writes to standard error.

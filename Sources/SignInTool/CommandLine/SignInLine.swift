@@ -11,62 +11,23 @@ struct SignInLine {
     static let commands = ["login", "device", "password"]
     /// The options that name a stored session.
     static let namingOptions = ["--issuer", "--client-id", "--store"]
-    private static let resource = "--resource"
+    /// The options that name the provider.
+    static let providerOptions = [
+        "--issuer", "--preset", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
+    ]
+    static let resource = "--resource"
 
     /// Whether the line says itself where to sign in. The client's secret goes to the provider that these options name
     /// (RFC 6749 §2.3.1), so a profile completes none of them.
-    var namesSession: Bool { (Self.namingOptions + ProviderOptions.names).contains { value(of: $0) != nil } }
+    var namesSession: Bool { (Self.namingOptions + Self.providerOptions).contains { value(of: $0) != nil } }
 
     /// Whether the line names a resource, which can say itself where to sign in.
     var namesResource: Bool { value(of: Self.resource) != nil }
 
-    private var resources: Set<String> { Set(options.filter { $0.name == Self.resource }.compactMap(\.value)) }
+    var resources: Set<String> { Set(options.filter { $0.name == Self.resource }.compactMap(\.value)) }
 
     /// Returns the value of an option: the last one, as the parser does.
     func value(of option: String) -> String? { options.last { $0.name == option }?.value }
-
-    /// Returns the line with the options that the profile remembers, if it is a sign-in that names only a profile, or
-    /// nothing while a profile is in use. If the profile remembers another command, only the options that both have
-    /// apply. If the line names resources, they replace the remembered ones.
-    ///
-    /// A resource says itself where to sign in. So for a line that names one and no profile, the profile in use counts
-    /// only if it is new, or remembers the same resource.
-    ///
-    /// - Parameter known: Returns the options of a command.
-    func completed(_ known: (_ command: String) -> Set<String>) throws -> SignInLine {
-        guard let command = words.first, Self.commands.contains(command), !namesSession,
-            !options.contains(where: { ["-h", "--help"].contains($0.name) })
-        else { return self }
-        let named = value(of: "--profile")
-        let valid = named.flatMap { Profile(argument: $0) }
-        guard (named == nil) == (valid == nil), let profile = try Profile.chosen(valid, lineNamesSession: false) else {
-            return self
-        }
-        let line = try profile.signIn.map(SignInLine.init)
-        let name = named == nil ? ["--profile", profile.name] : []
-        // A new profile: the resource says where to sign in, or `login` asks.
-        if line == nil, namesResource || command == Self.commands[0] {
-            return SignInLine([command] + name + words.dropFirst())
-        }
-        if named == nil, namesResource, line?.resources != resources { return self }
-        guard let line else {
-            throw Self.noProfile(profile)
-        }
-        var remembered = line.options
-        if command != line.words.first {
-            let known = known(command)
-            remembered.removeAll { !known.contains($0.name) }
-        }
-        if namesResource { remembered.removeAll { $0.name == Self.resource } }
-        return SignInLine([command] + remembered.flatMap(\.words) + name + words.dropFirst())
-    }
-
-    /// The wrong usage that a sign-in names a new profile, but no provider.
-    static func noProfile(_ profile: Profile) -> WrongUsage {
-        WrongUsage(
-            "there is no profile '\(profile.name)' yet: sign in with --issuer and --client-id once, or see "
-                + "'sign-in status'")
-    }
 
     /// The command line, to paste into a shell. An empty value is no word of its own: `--scope=`.
     var shellLine: String {
@@ -106,7 +67,7 @@ struct SignInLine {
     /// What is the same in each sign-in with these options, wherever it runs.
     ///
     /// The options for the output are left out, and so is the name of the profile. Paths become absolute.
-    var remembered: [String] {
+    var remembered: SignInLine {
         get throws {
             var kept = options.filter { !Self.ofThisRun.contains($0.name) }
             for (index, option) in kept.enumerated() {
@@ -114,7 +75,7 @@ struct SignInLine {
                 if Self.paths.contains(option.name) { kept[index].value = try value.absolutePath }
                 if option.name == "--store" { kept[index].value = try Self.absolute(store: value) }
             }
-            return words.prefix(1) + kept.flatMap(\.words)
+            return SignInLine(words.prefix(1) + kept.flatMap(\.words))
         }
     }
 
@@ -131,14 +92,14 @@ struct SignInLine {
         "--client-secret-file", "--client-key", "--client-assertion-file", "--password-file", "--ca-file",
     ]
 
-    private struct Option {
+    struct Option {
         let name: String
         var value: String?
         var words: [String] { [name] + (value.map { [$0] } ?? []) }
     }
 
     /// The options after the command, as the parser reads them. A word that is no option stands for itself.
-    private var options: [Option] {
+    var options: [Option] {
         var (options, rest) = ([Option](), words.dropFirst())
         while let word = rest.popFirst() {
             let name = word.prefix { $0 != "=" }

@@ -61,14 +61,13 @@ struct ProviderOptions: Sendable {
                     : ": register your app at the provider, which gives it an id"))
     }
 
-    static let names = [
-        "--issuer", "--preset", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
-    ]
-
     /// The options as they were given, for another command line.
     var words: [String] {
-        zip(Self.names, [issuer, preset?.rawValue, authorizationEndpoint, tokenEndpoint, deviceEndpoint])
-            .flatMap { name, value in value.map { [name, $0] } ?? [] }
+        zip(
+            SignInLine.providerOptions,
+            [issuer, preset?.rawValue, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
+        )
+        .flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
 
     /// Returns the provider. Without an issuer, the origin of the token endpoint serves as one.
@@ -132,5 +131,15 @@ extension Environment {
         var environment = self
         environment.dialect = dialect
         return environment
+    }
+}
+
+extension ProviderMetadata {
+    /// Returns the metadata with the user's URL for an endpoint.
+    func with(_ endpoint: Endpoint, at url: String?) throws -> ProviderMetadata {
+        guard let url else { return self }
+        var document = document
+        document[endpoint.rawValue] = .string(url)
+        return try ProviderMetadata(document: .object(document))
     }
 }

@@ -52,8 +52,3 @@ final class WaysWithoutBrowser: Sendable {
         }
     }
 }
-
-extension String {
-    /// The string with its first letter capitalized.
-    var asSentence: String { prefix(1).uppercased() + dropFirst() }
-}

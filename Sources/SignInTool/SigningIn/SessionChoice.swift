@@ -184,7 +184,7 @@ extension SessionOptions {
         // With the profile's own options. It remembers the store too.
         let remembered = try? profile?.signIn
         if let remembered {
-            words = [name ?? remembered[0]] + (isComplete ? remembered.dropFirst() : [])
+            words = [name ?? remembered.words[0]] + (isComplete ? remembered.words.dropFirst() : [])
             if let record, !missing.isEmpty {
                 words += ["--scope", record.scopeToRequestAgain.adding(missing).spaceDelimited ?? ""]
             }
@@ -234,5 +234,17 @@ extension AuthError {
         case .noIDToken: record.idToken == nil ? [.openID] : []
         default: []
         }
+    }
+}
+
+extension StateFolder {
+    /// Returns the session in the store.
+    static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
+        let call = TokenStoreCall(expectsSession: expectsSession(in: store))
+        let state = try await AuthState(restoring: store, call: call, environment: environment)
+        guard let provider = await state?.record.client.provider,
+            let environment = environment.speaking(to: provider)
+        else { return state }
+        return try await AuthState(restoring: store, call: call, environment: environment)
     }
 }

@@ -20,7 +20,7 @@ struct StateFolder: Sendable {
             switch StateFolder.name(of: store) {
             case .client(let issuer, let id): return (issuer.string, id)
             case .profile(let profile):
-                guard let line = (try? profile.signIn).map(SignInLine.init),
+                guard let line = try? profile.signIn,
                     let issuer = line.value(of: "--issuer").flatMap({ try? Issuer($0) }),
                     let id = line.value(of: "--client-id")
                 else { return nil }

@@ -17,7 +17,7 @@ struct ListedSession: Sendable {
     var isSignedIn: Bool { record?.isUsable(at: .current) ?? false }
 
     /// The command line of the profile's sign-in.
-    private var line: SignInLine? { (try? profile?.signIn).map(SignInLine.init) }
+    private var line: SignInLine? { try? profile?.signIn }
     private var expiry: String? { record?.accessToken?.expiresAt?.ISO8601Format() }
     private var pause: AuthError? { record?.refreshPause(at: .current) }
     private var idTokenError: String? { record?.idTokenError(at: .current)?.message }

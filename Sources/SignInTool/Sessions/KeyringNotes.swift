@@ -56,16 +56,6 @@ extension StateFolder {
         return aside
     }
 
-    /// Returns the session in the store.
-    static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
-        let call = TokenStoreCall(expectsSession: expectsSession(in: store))
-        let state = try await AuthState(restoring: store, call: call, environment: environment)
-        guard let provider = await state?.record.client.provider,
-            let environment = environment.speaking(to: provider)
-        else { return state }
-        return try await AuthState(restoring: store, call: call, environment: environment)
-    }
-
     /// Returns the keyring store if there is a note for it.
     func notedKeyring(_ name: SessionName) -> KeyringTokenStore? {
         StateFile.isThere(note(name).path) ? name.keyring : nil

@@ -1,5 +1,5 @@
-internal import AppAuth
-internal import ArgumentParser
+public import AppAuth
+public import ArgumentParser
 
 /// The options for the redirect URI.
 struct RedirectOptions: ParsableArguments, Sendable {
@@ -109,5 +109,28 @@ extension PrivateUseRedirect {
 
     init(ofSignIn uri: String) throws {
         try self.init(uri, appName: "sign-in", arguments: [Self.deliveringCommand])
+    }
+}
+
+extension LoopbackRedirectListener.Host: ExpressibleByArgument {
+    /// Parses the host as it is in a redirect URI.
+    public init?(argument: String) {
+        switch argument {
+        case "127.0.0.1": self = .ipv4
+        case "[::1]": self = .ipv6
+        case "both": self = .both
+        case "localhost": self = .localhost
+        default: return nil
+        }
+    }
+
+    /// The argument that ``init(argument:)`` parses.
+    public var defaultValueDescription: String {
+        switch self {
+        case .ipv4: "127.0.0.1"
+        case .ipv6: "[::1]"
+        case .both: "both"
+        case .localhost: "localhost"
+        }
     }
 }

@@ -83,20 +83,21 @@ struct Profile: Hashable, Sendable {
     /// Whether there is a file of the session in the default folder.
     var hasFile: Bool { get throws { StateFile.isThere(try StateFolder().store(.profile(self)).path) } }
 
-    /// The words of the command line that signs in; nil for an unknown profile.
-    var signIn: [String]? {
+    /// The command line that signs in; nil for an unknown profile.
+    var signIn: SignInLine? {
         get throws {
             let file = try file
             guard let text = try file.read() else { return nil }
-            guard let words = Self.words(in: text) else { throw file.damaged }
-            return words
+            guard let line = Self.line(in: text) else { throw file.damaged }
+            return line
         }
     }
 
-    private static func words(in text: String) -> [String]? {
+    private static func line(in text: String) -> SignInLine? {
         guard let words = try? JSON(parsing: Array(text.utf8)).strings, !words.isEmpty else { return nil }
-        guard let store = SignInLine(words).value(of: "--store") else { return words }
-        return (try? StoreChoice(store)).map { _ in words }
+        let line = SignInLine(words)
+        guard let store = line.value(of: "--store") else { return line }
+        return (try? StoreChoice(store)).map { _ in line }
     }
 
     /// Whether the file cannot be used. If it only cannot be read now, it is not damaged.
@@ -115,8 +116,8 @@ struct Profile: Hashable, Sendable {
     }
 
     /// Stores the command line of a sign-in.
-    func remember(_ words: [String]) throws {
-        try file.write(JSON.array(words.map(JSON.string)).serialized() + "\n")
+    func remember(_ line: SignInLine) throws {
+        try file.write(JSON.array(line.words.map(JSON.string)).serialized() + "\n")
     }
 
     /// Removes the command line of the sign-in.
@@ -151,6 +152,6 @@ struct Profile: Hashable, Sendable {
     }
 
     private var choice: StoreChoice? {
-        get throws { try signIn.flatMap { SignInLine($0).value(of: "--store") }.map(StoreChoice.init(_:)) }
+        get throws { try signIn?.value(of: "--store").map(StoreChoice.init(_:)) }
     }
 }

@@ -1,0 +1,42 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// One command.
+protocol Command: ParsableCommand, Sendable {
+    /// Whether it prints one JSON object. Credential helpers print what their caller expects.
+    var json: Bool { get }
+    var common: CommonOptions { get }
+    /// How long it may take unless `--timeout` says otherwise.
+    var defaultTimeout: Duration { get }
+    /// Whether it keeps to its limit by itself.
+    var endsInTime: Bool { get }
+    /// Does the work.
+    ///
+    /// - Returns: The exit status.
+    func run(_ console: Console, limit: Duration) async throws -> Int32
+}
+
+extension Command {
+    var json: Bool { false }
+    var defaultTimeout: Duration { .seconds(30) }
+    var endsInTime: Bool { true }
+}
+
+extension Console {
+    /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
+    ///   the lock's holder.
+    init(
+        _ command: any Command, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
+    ) {
+        let options = command.common
+        var configuration = CurlTransport.Configuration()
+        configuration.additionalRoots = options.caFile.map { [$0] } ?? []
+        configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
+        var environment = Environment.live
+        environment.transport = CurlTransport(configuration)
+        environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
+        self.init(
+            json: command.json, isVerbose: options.verbose, arguments: arguments, line: line, input: input,
+            environment: environment, wordsOfNetwork: options.wordsOfNetwork)
+    }
+}

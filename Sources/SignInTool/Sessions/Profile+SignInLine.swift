@@ -1,0 +1,45 @@
+internal import AppAuth
+
+extension Profile {
+    /// Returns the command line with the options that the profile remembers, if it is a sign-in that names only a profile,
+    /// or nothing while a profile is in use. If the profile remembers another command, only the options that both have
+    /// apply. If the line names resources, they replace the remembered ones.
+    ///
+    /// A resource says itself where to sign in. So for a line that names one and no profile, the profile in use counts
+    /// only if it is new, or remembers the same resource.
+    ///
+    /// - Parameter known: Returns the options of a command.
+    static func completing(
+        _ line: SignInLine, _ known: (_ command: String) -> Set<String>
+    ) throws -> SignInLine {
+        guard let command = line.words.first, SignInLine.commands.contains(command), !line.namesSession,
+            !line.options.contains(where: { ["-h", "--help"].contains($0.name) })
+        else { return line }
+        let named = line.value(of: "--profile")
+        let valid = named.flatMap { Profile(argument: $0) }
+        guard (named == nil) == (valid == nil), let profile = try chosen(valid, lineNamesSession: false) else {
+            return line
+        }
+        let own = try profile.signIn
+        let name = named == nil ? ["--profile", profile.name] : []
+        // A new profile: the resource says where to sign in, or `login` asks.
+        if own == nil, line.namesResource || command == SignInLine.commands[0] {
+            return SignInLine([command] + name + line.words.dropFirst())
+        }
+        if named == nil, line.namesResource, own?.resources != line.resources { return line }
+        guard let own else { throw profile.isNew }
+        var remembered = own.options
+        if command != own.words.first {
+            let known = known(command)
+            remembered.removeAll { !known.contains($0.name) }
+        }
+        if line.namesResource { remembered.removeAll { $0.name == SignInLine.resource } }
+        return SignInLine([command] + remembered.flatMap(\.words) + name + line.words.dropFirst())
+    }
+
+    /// The wrong usage that a sign-in names a new profile, but no provider.
+    var isNew: WrongUsage {
+        WrongUsage(
+            "there is no profile '\(name)' yet: sign in with --issuer and --client-id once, or see 'sign-in status'")
+    }
+}

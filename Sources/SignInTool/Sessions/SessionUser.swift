@@ -1,0 +1,26 @@
+internal import AppAuth
+
+extension AuthStateRecord {
+    /// Throws if this session must not take the place of another one: it is another user's, or has no refresh token any
+    /// more.
+    func requireContinuation(of former: AuthStateRecord) throws {
+        try requireUser(of: former)
+        guard former.refreshToken == nil || refreshToken != nil else {
+            throw AuthError(
+                .sessionReplaced, .store,
+                "the new session would have no refresh token. The stored session stays as it was", outcome: .notSent)
+        }
+    }
+
+    /// Throws if both sessions say whose they are, and that is not the same user.
+    func requireUser(of former: AuthStateRecord) throws {
+        guard let user = former.idToken, let found = idToken, !found.subject.isExactly(user.subject) else { return }
+        throw AuthError(
+            .sessionReplaced, .store,
+            "another user has signed in: \(userDescription), not \(former.userDescription). The stored session stays as "
+                + "it was", outcome: .notSent)
+    }
+
+    /// What a provider knows the user by, for `login_hint`.
+    var loginHint: String? { idToken.flatMap { $0.claims.preferredUsername ?? $0.claims.email } }
+}

@@ -1,0 +1,83 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The argument of `--store`: `file:PATH`, `encrypted:PATH`, `keyring` or `memory`.
+enum StoreChoice: Sendable {
+    case file(String)
+    /// A file that is encrypted with the passphrase of ``StorePassphrase``.
+    case encrypted(String)
+    case keyring
+    case memory
+
+    /// Without `file:` and `encrypted:`, after which shells would add a space.
+    static var completion: CompletionKind { .list(["keyring", "memory"]) }
+
+    init(_ argument: String) throws {
+        switch argument {
+        case "memory": self = .memory
+        case "keyring": self = .keyring
+        case _ where argument.hasPrefix("file:") && argument.count > "file:".count:
+            self = .file(String(argument.dropFirst("file:".count)))
+        case _ where argument.hasPrefix("encrypted:") && argument.count > "encrypted:".count:
+            self = .encrypted(String(argument.dropFirst("encrypted:".count)))
+        default: throw ValidationError("expected file:PATH, encrypted:PATH, keyring or memory")
+        }
+    }
+
+    /// The path of a file; nil for another store.
+    var path: String? {
+        switch self {
+        case .file(let path), .encrypted(let path): path
+        case .keyring, .memory: nil
+        }
+    }
+
+    /// The argument that ``init(_:)`` parses.
+    var argument: String {
+        switch self {
+        case .file(let path): "file:\(path)"
+        case .encrypted(let path): "encrypted:\(path)"
+        case .keyring: "keyring"
+        case .memory: "memory"
+        }
+    }
+
+    /// Returns the store for a session with this name.
+    func store(_ name: SessionName) throws -> any TokenStore {
+        switch self {
+        case .file(let path): FileTokenStore(path: path)
+        case .encrypted(let path): try StorePassphrase.file(path)
+        case .keyring: name.keyring
+        case .memory: MemoryTokenStore()
+        }
+    }
+}
+
+extension TokenStore {
+    /// The location for the user. For a file, it is the argument of `--store`.
+    var shownLocation: String {
+        guard let file = self as? FileTokenStore, file.isEncrypted else { return location }
+        return StoreChoice.encrypted(file.path).argument
+    }
+}
+
+extension Duration {
+    /// The part of a command's time that it may wait for a lock, or for the user to unlock the keyring. The rest is for the
+    /// error that says so.
+    var forWaits: Duration { self * 5 / 6 }
+}
+
+extension TokenStore {
+    /// Returns the store with timeouts that fit a command's time limit.
+    func within(_ limit: Duration) -> any TokenStore {
+        if var file = self as? FileTokenStore {
+            file.lockTimeout = min(file.lockTimeout, limit.forWaits)
+            return file
+        }
+        guard var keyring = self as? KeyringTokenStore else { return self }
+        keyring.promptTimeout = min(keyring.promptTimeout, limit.forWaits)
+        // A call also ends at the time limit for prompts, and could then not name the process that has the lock.
+        keyring.lockTimeout = min(keyring.lockTimeout, keyring.promptTimeout.forWaits)
+        return keyring
+    }
+}
