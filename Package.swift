@@ -13,7 +13,8 @@ let nio = ["NIOCore", "NIOPosix", "NIOHTTP1"].map { Target.Dependency.product(na
 let modules = ["AppAuth", "AppAuthProtocol", "AppAuthSession", "AppAuthConcurrency", "JOSE"]
 let appAuth = modules.map { Target.Dependency.target(name: $0) } + [httpTypes]
 /// With a provider, and a user at its pages.
-let fixtures: [Target.Dependency] = appAuth + ["AppAuthTestProvider", "ScriptedBrowser", "TestFixtures", logging]
+let fixtures: [Target.Dependency] =
+    appAuth + ["AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser", "TestFixtures", logging]
 
 let package = Package(
     name: "swift-appauth",
@@ -44,7 +45,8 @@ let package = Package(
         .target(
             name: "AppAuth",
             dependencies: ["AppAuthConcurrency", "AppAuthProtocol", "AppAuthSession", "JOSE", "CShims", httpTypes]),
-        // For apps with a server part: introspection, and logout that the provider begins.
+        // For services, and apps with a server part: introspection, logout that the provider begins, approval on another
+        // device (CIBA), claims of other issuers, and jobs of GitHub Actions.
         .target(name: "AppAuthServer", dependencies: appAuth),
         // For services on several machines: a token store in PostgreSQL. libpq is opened with dlopen when first used.
         .target(
@@ -85,13 +87,14 @@ let package = Package(
 
         // The tests: a target for most modules, and what they share.
         module(
-            "TestFixtures", "Tests/Support/Fixtures", appAuth + ["AppAuthTestProvider", "ScriptedBrowser", logging]),
+            "TestFixtures", "Tests/Support/Fixtures",
+            appAuth + ["AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser", logging]),
         .testTarget(name: "AppAuthConcurrencyTests", dependencies: fixtures),
         .testTarget(name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE"], resources: [.copy("Vectors")]),
-        .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures + ["AppAuthServer"]),
-        .testTarget(name: "AppAuthSessionTests", dependencies: fixtures + ["AppAuthServer"]),
+        .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures),
+        .testTarget(name: "AppAuthSessionTests", dependencies: fixtures),
         .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
-        .testTarget(name: "AppAuthServerTests", dependencies: fixtures + ["AppAuthServer"]),
+        .testTarget(name: "AppAuthServerTests", dependencies: fixtures),
         .testTarget(
             name: "AppAuthPostgreSQLTests",
             dependencies: fixtures + ["AppAuthPostgreSQL", "AppAuthTestSupport", "postgresql-program"]),
@@ -124,7 +127,7 @@ let package = Package(
         tests("SimulationTests", "Tests/Simulation/Tests", appAuth + ["SessionSimulation"]),
         // A case for each module of the OpenID Foundation's plans for relying parties.
         .testTarget(
-            name: "ConformanceTests", dependencies: fixtures + ["AppAuthLegacy", "AppAuthServer"],
+            name: "ConformanceTests", dependencies: fixtures + ["AppAuthLegacy"],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"]),
         // Starts real providers and a browser, for the built programs and for the library itself.
         .testTarget(

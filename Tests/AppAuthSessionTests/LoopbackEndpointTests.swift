@@ -1,3 +1,4 @@
+import AppAuthServer
 import AppAuth
 import AppAuthProtocol
 import AppAuthSession

@@ -13,7 +13,7 @@ extension Client {
     ///   - redirectURI: Where the browser comes back to; nil if it does not.
     /// - Throws: ``AuthError`` with ``AuthError/Code/confirmationRequired`` if the user has not agreed to what is
     ///   required.
-    func confirmed(
+    package func confirmed(
         _ agreed: SignInConfirmation?, for endpoints: [ProviderMetadata.Endpoint], redirectURI: String? = nil
     ) throws -> Client {
         // An alias takes the place of some endpoints only, so the usual one counts too.

@@ -19,7 +19,7 @@ package struct ResponseObject {
     /// request.
     ///
     /// - Parameter name: What the response is, for messages: `token response`.
-    init(accepted response: TransportResponse, as name: String, stage: AuthError.Stage) throws {
+    package init(accepted response: TransportResponse, as name: String, stage: AuthError.Stage) throws {
         try self.init(response) { message in
             AuthError(
                 .invalidResponse, stage, "invalid \(name): \(message)", outcome: .perhapsProcessed,
@@ -85,7 +85,7 @@ package struct ResponseObject {
         return scope
     }
 
-    func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
+    package func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
 
     package func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
         guard let value = try read(name) else { throw refuse("expected '\(name)', found none") }
@@ -104,7 +104,7 @@ package struct ResponseObject {
 
     /// - Parameter server: The server that names the URL; nil if only the caller knows it and itself calls
     ///   ``SecureURL/objection(namedBy:)``.
-    func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
+    package func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
         guard let text = try nonEmptyString(name) else { return nil }
         let url: SecureURL
         do { url = try SecureURL(text) } catch let error as AuthError { throw refuse("'\(name)': \(error.message)") }
@@ -140,7 +140,7 @@ package struct ResponseObject {
     /// - Parameters:
     ///   - isRaised: Whether a negative number means 0.
     ///   - rounding: How a fraction is rounded.
-    func seconds(
+    package func seconds(
         _ name: String, atLeast least: Int = 0, raisingNegative isRaised: Bool = false,
         _ rounding: FloatingPointRoundingRule = .towardZero
     ) throws -> Int? {

@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import JOSE
 
 /// The checks that all JWTs of a provider have in common (RFC 7519 §4.1, RFC 8725 §3): type, issuer, audience and times.
@@ -54,7 +54,7 @@ package struct ClaimsVerifier: Sendable {
     }
 
     /// Parses a token, and checks what needs no key: type, issuer and audience.
-    func parse(_ token: String) throws -> (jws: JWS, claims: JSON.Object) {
+    package func parse(_ token: String) throws -> (jws: JWS, claims: JSON.Object) {
         let jws: JWS
         do { jws = try JWS(compact: token) } catch { throw refusal("\(error)") }
         try checkType(jws.header.typ)
@@ -113,7 +113,7 @@ package struct ClaimsVerifier: Sendable {
     /// token that was just received.
     ///
     /// - Parameter refusal: Creates the error about a time from a message.
-    func checkTimes(
+    package func checkTimes(
         _ claims: JSON.Object, at time: (date: Date, clock: String), refusal: (_ message: String) -> AuthError
     ) throws {
         let (now, clock, leeway) = (time.date.timeIntervalSince1970, time.clock, leeway.seconds)

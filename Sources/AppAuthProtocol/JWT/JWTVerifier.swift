@@ -40,7 +40,7 @@ package struct JWTVerifier: Sendable {
     /// - Throws: The refusal, and as ``tryKeys(refusal:_:)``. The refusal is temporary if the key is unknown, because
     ///   providers may sign with a new key before clients can fetch it, and if the keys were fetched too recently to
     ///   fetch them again.
-    func checkSignature(
+    package func checkSignature(
         of jws: JWS, algorithms: [String], refusal: (_ message: String) -> AuthError
     ) async throws {
         var finding = SignatureFinding.keyUnknown

@@ -2,7 +2,7 @@
 extension FormParameters {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if one of the names is that of a parameter that
     ///   the library sets itself.
-    static func check(
+    package static func check(
         _ names: some Sequence<String>, reserved: Set<String>, for stage: AuthError.Stage
     ) throws(AuthError) {
         guard let name = names.first(where: reserved.contains) else { return }
@@ -13,7 +13,7 @@ extension FormParameters {
     /// RFC 6749 §3.1, §3.2: a parameter must not be repeated.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if one is.
-    func requireEachOnce(for stage: AuthError.Stage) throws(AuthError) {
+    package func requireEachOnce(for stage: AuthError.Stage) throws(AuthError) {
         guard let name = repeatedName else { return }
         throw AuthError(.invalidConfiguration, stage, "the parameter '\(name)' is given twice", outcome: .notSent)
     }

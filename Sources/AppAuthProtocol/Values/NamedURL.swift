@@ -5,7 +5,7 @@ extension SecureURL {
     ///
     /// Only a server on this machine may name a URL on this machine. A remote server could otherwise direct requests,
     /// with tokens in them, to local services, which a browser would protect.
-    func objection(namedBy server: SecureURL) -> String? {
+    package func objection(namedBy server: SecureURL) -> String? {
         guard isThisMachine, !server.isThisMachine else { return nil }
         return "\(scheme)://\(authority)\(path) is on this computer, so only a server on this computer may name it, "
             + "not \(server.scheme)://\(server.authority)"

@@ -44,7 +44,7 @@ extension [Scope] {
     }
 
     /// Throws if a value is malformed (RFC 6749 §3.3): the server could split it differently and grant something else.
-    func check(for stage: AuthError.Stage) throws {
+    package func check(for stage: AuthError.Stage) throws {
         guard let value = first(where: { !$0.isWellFormed }) else { return }
         throw AuthError(
             .invalidConfiguration, stage,

@@ -23,28 +23,8 @@ extension AuthState {
         try await awaitApproval(of: PollingGrant(authorization), store, environment, observe, confirm)
     }
 
-    /// Waits until the user has approved the sign-in on their own device, verifies the ID token and stores the session.
-    ///
-    /// Polls the token endpoint at the interval that the provider gave, as for a device whose code the user enters
-    /// elsewhere (``awaitApproval(of:store:environment:observe:confirm:)``). CIBA Core §10.1, §11;
-    /// OpenID Connect Core §3.1.3.7, without a nonce, since this flow sends none.
-    ///
-    /// - Parameters:
-    ///   - authentication: The result of ``BackchannelAuthenticationRequest/send(in:)``. Good for one session.
-    ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
-    ///   - observe: Receives the progress after each poll that does not end the wait, on any thread.
-    /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
-    ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
-    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
-    public static func awaitApproval(
-        of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
-        observe: (PollingProgress) -> Void = { _ in }
-    ) async throws -> AuthState {
-        try await awaitApproval(of: PollingGrant(authentication), store, environment, observe) { _ in }
-    }
-
     /// Polls the token endpoint, and begins a session with the tokens.
-    private static func awaitApproval(
+    package static func awaitApproval(
         of grant: PollingGrant, _ store: any TokenStore, _ environment: Environment,
         _ observe: (PollingProgress) -> Void, _ confirm: (AuthState) async throws -> Void
     ) async throws -> AuthState {

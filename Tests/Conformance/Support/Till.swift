@@ -1,3 +1,4 @@
+import AppAuthServer
 import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession

@@ -1,5 +1,6 @@
 internal import AppAuthConcurrency
 package import AppAuthProtocol
+package import AppAuthServer
 package import AppAuthSession
 internal import Foundation
 internal import AppAuthTestProvider

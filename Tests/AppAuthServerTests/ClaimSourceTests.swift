@@ -1,3 +1,4 @@
+import AppAuthServer
 import AppAuthProtocol
 import AppAuthSession
 import Foundation

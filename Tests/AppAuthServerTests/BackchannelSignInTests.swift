@@ -1,3 +1,4 @@
+import AppAuthServer
 import AppAuthSession
 import Foundation
 import HTTPTypes
