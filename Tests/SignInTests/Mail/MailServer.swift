@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthTestProvider
 import Foundation
 import TestFixtures
@@ -10,7 +11,7 @@ import Testing
 final class MailServer: Sendable {
     let ports: (imap: String, submission: String)
     private let folder: String
-    private let servers: [Server]
+    private let servers = LockedValue<[Server]>([])
 
     /// A program that runs until its lifeline is closed: by ``stop()``, or at the end of the tests, even if they are killed.
     private struct Server {
@@ -48,23 +49,28 @@ final class MailServer: Sendable {
             asUser = ["setpriv", "--reuid=\(user)", "--regid=\(group)", "--clear-groups"]
         }
         let relay = ["aiosmtpd", "-n", "-d", "-l", "127.0.0.1:\(ports[2])", "-c", "aiosmtpd.handlers.Mailbox"]
-        let servers = [
-            try await started(asUser + relay + [folder + "/inbox"]) { $0.contains("Server is listening") },
-            try await started(asUser + ["/usr/sbin/dovecot", "-F", "-c", folder + "/dovecot.conf"]) {
+        let server = MailServer(ports: (ports[0], ports[1]), folder: folder)
+        do {
+            try await server.start(asUser + relay + [folder + "/inbox"]) { $0.contains("Server is listening") }
+            try await server.start(asUser + ["/usr/sbin/dovecot", "-F", "-c", folder + "/dovecot.conf"]) {
                 $0.contains("starting up for imap, submission")
-            },
-        ]
-        return MailServer(ports: (ports[0], ports[1]), folder: folder, servers: servers)
+            }
+            return server
+        } catch {
+            try await server.stop()
+            throw error
+        }
     }
 
-    private init(ports: (imap: String, submission: String), folder: String, servers: [Server]) {
-        (self.ports, self.folder, self.servers) = (ports, folder, servers)
+    private init(ports: (imap: String, submission: String), folder: String) {
+        (self.ports, self.folder) = (ports, folder)
     }
 
     var certificate: String { folder + "/cert.pem" }
     var inbox: Maildir { Maildir(path: folder + "/inbox") }
 
     func stop() async throws {
+        let servers = servers.withLock { $0 }
         for server in servers { close(server.lifeline) }
         for server in servers { _ = try await server.process.outcome() }
         try FileManager.default.removeItem(atPath: folder)
@@ -77,21 +83,22 @@ final class MailServer: Sendable {
         return outcome.outputLines.first ?? ""
     }
 
-    private static func started(
-        _ command: [String], isReady: @escaping @Sendable (String) -> Bool
-    ) async throws -> Server {
+    private func start(_ command: [String], isReady: @escaping @Sendable (String) -> Bool) async throws {
         let (ours, theirs) = try ChildProcess.pair()
         defer { close(theirs) }
         let lifeline = #""$@" & server=$!; cat; kill "$server"; wait "$server""#
         let process = try ChildProcess(
-            ["sh", "-c", lifeline, "mail"] + command, environment: ["PATH": "/usr/bin:/bin"],
-            input: .descriptor(theirs))
-        _ = try await process.line(isReady)
-        return Server(process: process, lifeline: ours)
+            ["sh", "-c", lifeline, "mail"] + command, environment: ["PATH": "/usr/bin:/bin"], input: .descriptor(theirs))
+        servers.withLock { $0.append(Server(process: process, lifeline: ours)) }
+        let line = try await process.line { isReady($0) || $0.contains("Fatal: ") }
+        try #require(isReady(line), "\(line)")
     }
 
     /// Waits until Dovecot has refused a token.
-    func refusal() async throws { _ = try await servers[1].process.line { $0.contains("Introspection failed") } }
+    func refusal() async throws {
+        let dovecot = servers.withLock { $0[1].process }
+        _ = try await dovecot.line { $0.contains("Introspection failed") }
+    }
 
     // MARK: - The settings of Dovecot
 

@@ -17,6 +17,8 @@ final class ChildProcess: Sendable {
 
     let id: pid_t
     private let progress = Watched(Progress())
+    /// Our ends of its output. They are open until the outcome is known.
+    private let streams: [CInt]
 
     /// Starts a program with only these arguments and this environment.
     init(_ arguments: [String], environment: [String: String], input: Spawn.Input = .empty) throws {
@@ -30,22 +32,34 @@ final class ChildProcess: Sendable {
             for end in [output.ours, errors.ours] { close(end) }
             throw error
         }
-        let (id, progress) = (id, progress)
+        streams = [output.ours, errors.ours]
+        let (id, progress, streams) = (id, progress, streams)
         Thread.detachNewThread {
             Self.read(output.ours, errors.ours) { bytes, isError in
                 progress.change { if isError { $0.errors += bytes } else { $0.output += bytes } }
             }
-            for end in [output.ours, errors.ours] { close(end) }
-            var status: CInt = 0
-            while waitpid(id, &status, 0) < 0, errno == EINTR {}
-            let ended = status
-            progress.change { $0.outcome = Outcome(status: ended, output: $0.output, errors: $0.errors) }
+            var ended = siginfo_t()
+            while waitid(P_PID, id_t(id), &ended, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            progress.change { progress in
+                var status: CInt = 0
+                while waitpid(id, &status, 0) < 0, errno == EINTR {}
+                progress.outcome = Outcome(status: status, output: progress.output, errors: progress.errors)
+            }
+            for stream in streams { close(stream) }
         }
     }
 
-    deinit { if progress.value.outcome == nil { kill(id, SIGKILL) } }
+    /// Kills the process, and reads its output no further: one of its children may keep that open. A process that nobody
+    /// reaps stops all exit tests.
+    deinit {
+        progress.change { [id, streams] progress in
+            guard progress.outcome == nil else { return }
+            kill(id, SIGKILL)
+            for stream in streams { shutdown(stream, CInt(SHUT_RDWR)) }
+        }
+    }
 
-    func send(_ signal: CInt) { if progress.value.outcome == nil { kill(id, signal) } }
+    func send(_ signal: CInt) { progress.change { [id] in if $0.outcome == nil { kill(id, signal) } } }
 
     /// Waits until the process has ended and its output is closed. If the test is cancelled, the process is killed.
     func outcome() async throws -> Outcome {
