@@ -88,7 +88,8 @@ final class MailServer: Sendable {
         defer { close(theirs) }
         let lifeline = #""$@" & server=$!; cat; kill "$server"; wait "$server""#
         let process = try ChildProcess(
-            ["sh", "-c", lifeline, "mail"] + command, environment: ["PATH": "/usr/bin:/bin"], input: .descriptor(theirs))
+            ["sh", "-c", lifeline, "mail"] + command, environment: ["PATH": "/usr/bin:/bin"], input: .descriptor(theirs)
+        )
         servers.withLock { $0.append(Server(process: process, lifeline: ours)) }
         let line = try await process.line { isReady($0) || $0.contains("Fatal: ") }
         try #require(isReady(line), "\(line)")
