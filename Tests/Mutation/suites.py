@@ -95,6 +95,8 @@ class Copy:
         """
         begin = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
+            # Some tests start a server as another user, with files in this folder.
+            os.chmod(folder, 0o755)
             environment = os.environ | {
                 "NO_COLOR": "1", "SWIFT_BACKTRACE": "enable=no", "TMPDIR": folder,
                 # The simulation takes the same users each time, and fewer.

@@ -155,26 +155,28 @@ extension AuthState {
             report(decision)
             return decision
         }
-        // The session in memory goes on: the same user may have signed in again, and only the store knows.
-        let isEnd = after.end != nil
-        if !isEnd {
+        let storeError = error as? AuthError
+        switch (after.end, after.refreshToken == before.refreshToken) {
+        case (nil, true):
+            // The store lacks only a failure, or what can be fetched again.
             record = after
-            if before.refreshToken == after.refreshToken {
-                // The store lacks only a failure, or what can be fetched again.
-                if decision.isRenewal, let error = error as? AuthError { publish(.storeFailed(error)) }
-                if decision.isHandOut || !decision.isRenewal { report(decision) }
-                return decision
-            }
+            if decision.isRenewal, let storeError { publish(.storeFailed(storeError)) }
+            if decision.isHandOut || !decision.isRenewal { report(decision) }
+            return decision
+        case (nil, false): record = after
+        // The session in memory goes on: the same user may have signed in again, and only the store knows.
+        case (_?, _): break
         }
         setUnsaved(event, before, lock)
         saveLater()
-        // Nothing new is handed out or reported before the store has it.
-        guard !isEnd, case .fail = decision.action, !decision.isRenewal else {
-            if let error = error as? AuthError { publish(.storeFailed(error)) }
-            throw error
+        // The response was unusable, except for its refresh token: its caller gets that error.
+        if after.end == nil, decision.isFailure {
+            report(decision)
+            return decision
         }
-        report(decision)
-        return decision
+        // Nothing new is handed out or reported before the store has it.
+        if let storeError { publish(.storeFailed(storeError)) }
+        throw error
     }
 
     /// Stores a registration that the provider has accepted, or keeps it: the previous registration access token is invalid.

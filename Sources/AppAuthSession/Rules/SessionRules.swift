@@ -144,6 +144,9 @@ package enum SessionRules {
         /// Whether the decision returns a token to the caller.
         var isHandOut: Bool { if case .handOut = action { true } else { false } }
 
+        /// Whether the caller gets an error, and there are no new tokens.
+        var isFailure: Bool { if case .fail = action { !isRenewal } else { false } }
+
         /// Whether the store has a later sign-in of the same user, or a newer refresh token.
         var isToDecideAgain: Bool { if case .decideAgain = action { true } else { false } }
     }

@@ -28,7 +28,13 @@ struct DeviceTerminalTests {
         try await withDesk(.device) { fixture in
             let text = try await terminal(fixture, columns: columns, rows: rows)
             #expect(text.contains("/device?user_code="), "\(text)")
-            #expect(text.components(separatedBy: Self.row).count - 1 == (isThere ? 19 : 0), "\(text)")
+            let rows = text.components(separatedBy: Self.row).dropFirst().map { $0.prefix { $0 != "\u{1B}" } }
+            #expect(rows.count == (isThere ? 19 : 0), "\(text)")
+            // The margin, and below it the finder patterns at the left and the right edge (ISO/IEC 18004 §6.3.3).
+            let (margin, finder) = (String(repeating: " ", count: 4), "█▀▀▀▀▀█")
+            guard isThere else { return }
+            #expect(rows[0...1].allSatisfy { $0.allSatisfy { $0 == " " } && $0.count == 37 }, "\(text)")
+            #expect(rows[2].hasPrefix(margin + finder) && rows[2].hasSuffix(finder + margin), "\(text)")
         }
     }
 

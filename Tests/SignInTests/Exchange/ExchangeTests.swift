@@ -32,6 +32,7 @@ struct ExchangeTests {
                 result.object?.names.sorted() == [
                     "access_token", "expires_at", "issued_token_type", "scope", "token_type",
                 ])
+            #expect(fixture.provider.log(.token).last?.form["audience"] == "demo-service")
             #expect(result["issued_token_type"]?.string == Self.accessToken && result["token_type"] == "Bearer")
             #expect(result["scope"] == "profile" && result["expires_at"]?.string?.hasSuffix("Z") == true)
             #expect(fixture.provider.isAlive(result["access_token"]?.string ?? ""))

@@ -142,6 +142,7 @@ struct ForgottenClientTests {
             let command = try #require(message.components(separatedBy: "replace it with: ").last)
             let replaced = try await fixture.start(["sh", "-c", command], []).outcome()
             #expect(replaced.status == 0, "\(replaced)")
+            #expect(command.contains(" --scope 'openid profile' "), "\(command)")
             #expect(try clients(fixture).count == 1 && clients(fixture) != before)
             _ = try await fixture.start(login).outcome().result()
             #expect(fixture.provider.log(.token).last?.form["client_secret"] != nil)

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ControlCharacterTests {
     /// Sets a terminal's title, clears it, continues in the eight-bit way, and reverses the direction of text.
-    private static let evil = "a\u{1B}]0;owned\u{07}\u{1B}[2J\u{9B}31m\r\n\u{202E}z"
+    private static let evil = "a\u{1B}]0;owned\u{07}\u{1B}[2J\u{9B}31m\r\n\r\n\u{202E}z"
 
     private func expectClean(_ outcome: Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
         let scalars = (outcome.output + outcome.errors).unicodeScalars
@@ -27,6 +27,7 @@ struct ControlCharacterTests {
             let outcome = try await fixture.start(login).outcome()
             #expect(outcome.status == 0 && outcome.output.contains("owned"))
             expectClean(outcome)
+            #expect(outcome.output.contains(form.isEmpty ? "\nnickname: a ]0;owned" : "nickname"))
             let userinfo = try await fixture.start(["userinfo"] + form).outcome()
             #expect(userinfo.status == 0 && userinfo.output.contains("owned"))
             expectClean(userinfo)
@@ -89,6 +90,7 @@ struct ControlCharacterTests {
             let terminal = try await fixture.start(["script", "-qec", command, "/dev/null"], []).outcome()
             #expect(terminal.output.contains("owned"))
             let text = terminal.output.replacing("\r\n", with: "\n")
+            #expect(text.contains("\n\n"))
             expectClean(Outcome(status: 0, output: Array(text.utf8), errors: []))
         }
     }
