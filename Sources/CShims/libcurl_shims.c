@@ -17,7 +17,10 @@
 #define CHECK_CODE(name, number) _Static_assert((int)CURLE_##name == number, #name);
 SHIMS_CURL_OPTIONS(CHECK_OPTION)
 SHIMS_CURL_CODES(CHECK_CODE)
-_Static_assert((int)SHIMS_CURL_HTTP_VERSION_2TLS == CURL_HTTP_VERSION_2TLS, "HTTP_VERSION");
+_Static_assert(
+    (int)SHIMS_CURL_HTTP_VERSION_1_1 == CURL_HTTP_VERSION_1_1 && (int)SHIMS_CURL_HTTP_VERSION_2TLS == CURL_HTTP_VERSION_2TLS, "HTTP_VERSION");
+_Static_assert(
+    SHIMS_CURL_PAUSE == CURL_READFUNC_PAUSE && SHIMS_CURL_PAUSE == CURL_WRITEFUNC_PAUSE && SHIMS_CURL_READ_ABORT == CURL_READFUNC_ABORT, "PAUSE");
 _Static_assert((int)SHIMS_CURL_SSLVERSION_TLSv1_2 == CURL_SSLVERSION_TLSv1_2, "SSLVERSION");
 _Static_assert(
     SHIMS_CURL_AUTH_DIGEST == CURLAUTH_DIGEST && SHIMS_CURL_AUTH_NEGOTIATE == CURLAUTH_NEGOTIATE && SHIMS_CURL_AUTH_NTLM == CURLAUTH_NTLM, "AUTH");
@@ -26,7 +29,7 @@ _Static_assert((int)SHIMS_CURL_ERROR_SIZE == CURL_ERROR_SIZE, "ERROR_SIZE");
 
 #define FUNCTIONS(X)                                                                                       \
     X(global_init) X(version_info) X(slist_append) X(slist_free_all)                                       \
-    X(easy_init) X(easy_reset) X(easy_cleanup) X(easy_strerror) X(easy_setopt) X(easy_getinfo)             \
+    X(easy_pause) X(easy_init) X(easy_reset) X(easy_cleanup) X(easy_strerror) X(easy_setopt) X(easy_getinfo)             \
     X(multi_init) X(multi_setopt) X(multi_add_handle) X(multi_remove_handle) X(multi_perform)              \
     X(multi_poll) X(multi_wakeup) X(multi_info_read) X(multi_cleanup)
 
@@ -140,6 +143,8 @@ enum shims_curl_code shims_curl_set_prereq_callback(
     const struct shims_curl *curl, CURL *easy, shims_curl_prereq_callback value) {
     return (enum shims_curl_code)curl->easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
 }
+
+void shims_curl_continue(const struct shims_curl *curl, CURL *easy) { curl->easy_pause(easy, CURLPAUSE_CONT); }
 
 int shims_curl_system_error(const struct shims_curl *curl, CURL *easy) {
     long error = 0;

@@ -56,6 +56,7 @@ final class CurlLoop: @unchecked Sendable {
             transfer.deadline = .now + transfer.request.limits.total
             start(transfer)
         }
+        for case let easy? in mail.resumed.map(\.easy) { shims_curl_continue(library.curl, easy) }
         shims_curl_multi_perform(library.curl, multi)
         var code = SHIMS_CURLE_OK
         while let easy = shims_curl_multi_next_ended(library.curl, multi, &code) { finish(easy, code) }
@@ -87,10 +88,12 @@ final class CurlLoop: @unchecked Sendable {
             return transfer.finish(.failure(unavailable("libcurl could not begin the transfer")))
         }
         running[handle.easy] = (transfer, handle)
+        transfer.easy = handle.easy
     }
 
     private func finish(_ easy: UnsafeMutableRawPointer, _ code: shims_curl_code) {
         guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
+        transfer.easy = nil
         let target = transfer.target.hostAndPort
         if code == SHIMS_CURLE_PEER_FAILED_VERIFICATION, transfer.failure(code, handle, library).lacksRoot,
             !targetsOfFile.contains(target), optionsWithFile != nil
@@ -108,8 +111,8 @@ final class CurlLoop: @unchecked Sendable {
     /// ended or was not started yet.
     private func cancel(_ transfer: CurlTransfer) {
         transfer.isCancelled = true
-        guard let (easy, entry) = running.first(where: { $0.value.transfer === transfer }) else { return }
-        running[easy] = nil
+        guard let easy = transfer.easy, let entry = running.removeValue(forKey: easy) else { return }
+        transfer.easy = nil
         release(entry.handle)
         transfer.finish(.failure(CancellationError()))
     }

@@ -6,6 +6,8 @@ final class CurlMailbox: Sendable {
     struct Contents {
         var submitted: [CurlTransfer] = []
         var cancelled: [CurlTransfer] = []
+        /// Paused transfers that may go on.
+        var resumed: [CurlTransfer] = []
         var isClosing = false
     }
 

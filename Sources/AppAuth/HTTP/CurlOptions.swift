@@ -21,9 +21,13 @@ struct CurlOptions: Sendable {
         }
         // Since libcurl 7.87: do not wait for an abandoned name resolution.
         _ = handle.setIfKnown(SHIMS_CURLOPT_QUICK_EXIT, 1)
-        handle.set(SHIMS_CURLOPT_HTTP_VERSION, Int(SHIMS_CURL_HTTP_VERSION_2TLS.rawValue))
+        // With HTTP/2, a stream that its reader has stopped would hold up all others of its connection: so does libcurl 7.88.
+        let version = request.stream == nil ? SHIMS_CURL_HTTP_VERSION_2TLS : SHIMS_CURL_HTTP_VERSION_1_1
+        handle.set(SHIMS_CURLOPT_HTTP_VERSION, Int(version.rawValue))
         handle.set(SHIMS_CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
-        handle.set(SHIMS_CURLOPT_ACCEPT_ENCODING, "")
+        // A stream is passed on as it is. If its server has gone without a word, the kernel finds out.
+        if request.stream == nil { handle.set(SHIMS_CURLOPT_ACCEPT_ENCODING, "") }
+        handle.set(SHIMS_CURLOPT_TCP_KEEPALIVE, request.stream != nil)
         limit(handle, request)
         secure(handle)
         route(handle, target)
@@ -89,7 +93,10 @@ struct CurlOptions: Sendable {
         let method = request.head.method
         // With these methods, a request without a body states its length (RFC 9110 §8.6).
         let body = request.body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
-        if method == .head {
+        if let stream = request.stream, stream.body != nil {
+            handle.set(SHIMS_CURLOPT_UPLOAD, true)
+            handle.set(SHIMS_CURLOPT_INFILESIZE_LARGE, offset: stream.length ?? -1)
+        } else if method == .head {
             handle.set(SHIMS_CURLOPT_NOBODY, true)
         } else if let body {
             handle.set(SHIMS_CURLOPT_POST, true)
@@ -100,12 +107,15 @@ struct CurlOptions: Sendable {
         if method != .head { handle.set(SHIMS_CURLOPT_CUSTOMREQUEST, method.rawValue) }
         // Use a new connection: if the server has just closed a kept one, it may or may not have acted.
         if !request.mayBeRepeated { handle.set(SHIMS_CURLOPT_FRESH_CONNECT, true) }
-        handle.setHeader(lines(request.head.headerFields, hasBody: body != nil))
+        let hasBody = body != nil || request.stream?.body != nil
+        handle.setHeader(
+            lines(request.head.headerFields, hasBody: hasBody)
+                + [request.stream?.expectsContinue == true ? "Expect: 100-continue" : "Expect:"])
     }
 
     /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` suppresses libcurl's own.
     private func lines(_ fields: HTTPFields, hasBody: Bool) -> [String] {
-        var lines = ["Expect:"]
+        var lines: [String] = []
         if hasBody, !fields.contains(.contentType) { lines.append("Content-Type:") }
         if let userAgent = configuration.userAgent, !fields.contains(.userAgent) {
             lines.append("User-Agent: \(userAgent.onOneLine)")

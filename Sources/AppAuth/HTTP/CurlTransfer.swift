@@ -24,9 +24,22 @@ final class CurlTransfer: @unchecked Sendable {
     var serverCheck: LoopbackServerCheck?
     private var foreignUser: UInt32?
 
+    /// The handle while the transfer runs.
+    var easy: UnsafeMutableRawPointer?
+    /// The body of the response, if it is streamed.
+    private let download: BytePipe?
+    private let upload: (body: BytePipe, reading: Int)?
+    /// Posts that the transfer may go on after a pause, and that it is no longer needed. Any thread may call them.
+    private let resume, end: @Sendable (CurlTransfer) -> Void
+
     /// - Throws: ``AuthError`` with the code `invalid_configuration` if the request has no usable URL.
-    init(_ request: TransportRequest) throws(AuthError) {
-        self.request = request
+    init(
+        _ request: TransportRequest, resume: @escaping @Sendable (CurlTransfer) -> Void,
+        end: @escaping @Sendable (CurlTransfer) -> Void
+    ) throws(AuthError) {
+        (self.request, self.resume, self.end) = (request, resume, end)
+        download = request.stream.map { _ in BytePipe() }
+        upload = request.stream?.body.map { ($0, $0.reading) }
         target = try HTTPTarget(request.head)
         header = HeaderCollector(limit: request.limits.headerBytes)
     }
@@ -44,6 +57,18 @@ final class CurlTransfer: @unchecked Sendable {
     /// Resumes the waiting caller. Only the first call has an effect.
     func finish(_ result: Result<TransportResponse, any Error>) {
         continuation?.resume(with: result)
+        continuation = nil
+        switch result {
+        case .success: download?.finish()
+        case .failure(let error): download?.fail(error)
+        }
+    }
+
+    /// Resumes the caller of a stream with the head of the response. The rest follows.
+    private func begin(_ head: HTTPResponse, _ download: BytePipe) {
+        var response = TransportResponse(head, body: [])
+        response.stream = ResponseStream(download) { [self] in end(self) }
+        continuation?.resume(returning: response)
         continuation = nil
     }
 
@@ -75,7 +100,14 @@ final class CurlTransfer: @unchecked Sendable {
         handle.set(SHIMS_CURLOPT_WRITEDATA, context)
         handle.set(SHIMS_CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
-            return transfer.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+            return transfer.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        }
+        if upload != nil {
+            handle.set(SHIMS_CURLOPT_READDATA, context)
+            handle.set(SHIMS_CURLOPT_READFUNCTION) { bytes, size, count, context in
+                let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+                return transfer.giveBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+            }
         }
         handle.set(SHIMS_CURLOPT_PREREQDATA, context)
         handle.setBeforeRequest { context, server, own, serverPort, ownPort in
@@ -87,19 +119,40 @@ final class CurlTransfer: @unchecked Sendable {
 
     private func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         hasReceived = true
-        guard !header.take(line) else { return true }
+        guard !header.take(line) else {
+            if let download, let head = header.response, continuation != nil { begin(head, download) }
+            return true
+        }
         if header.isTooLong { exceeded = .header }
         return false
     }
 
-    private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// Returns the number of bytes that were taken, 0 to end the transfer, or `SHIMS_CURL_PAUSE`.
+    private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         hasReceived = true
+        if let download {
+            guard let isTaken = try? download.put(bytes, orWake: { [self] in resume(self) }) else { return 0 }
+            return isTaken ? bytes.count : Int(SHIMS_CURL_PAUSE.rawValue)
+        }
         guard bytes.count <= request.limits.bodyBytes - body.count else {
             exceeded = .body
-            return false
+            return 0
         }
         body.append(contentsOf: bytes)
-        return true
+        return bytes.count
+    }
+
+    /// Returns the number of bytes that are to be sent, 0 at their end, `SHIMS_CURL_READ_ABORT` or `SHIMS_CURL_PAUSE`.
+    private func giveBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let upload else { return 0 }
+        do {
+            let bytes = try upload.body.take(atMost: buffer.count, reading: upload.reading) { [self] in resume(self) }
+            guard let bytes else { return Int(SHIMS_CURL_PAUSE.rawValue) }
+            buffer.copyBytes(from: bytes)
+            return bytes.count
+        } catch {
+            return Int(SHIMS_CURL_READ_ABORT.rawValue)
+        }
     }
 
     private func check(

@@ -83,14 +83,15 @@ extension Environment {
         provenBy proof: DPoP, with token: AccessToken? = nil, stage: AuthError.Stage,
         _ makeRequest: () async throws -> TransportRequest
     ) async throws -> TransportResponse {
-        func attempt() async throws -> (response: TransportResponse, isDueAgain: Bool) {
+        func attempt() async throws -> (response: TransportResponse, mayRepeat: () -> Bool) {
             var request = try await makeRequest()
             let sent = try proof.prove(&request.head, with: token, at: now())
             let response = try await send(request, stage: stage)
-            return (response, proof.mustProveAgain(response, to: sent, at: now()))
+            let isDueAgain = proof.mustProveAgain(response, to: sent, at: now())
+            return (response, { isDueAgain && request.rewind() })
         }
         let first = try await attempt()
-        guard first.isDueAgain else { return first.response }
+        guard first.mayRepeat() else { return first.response }
         logger.debug("\(stage.rawValue): sent once more with another proof")
         return try await attempt().response
     }

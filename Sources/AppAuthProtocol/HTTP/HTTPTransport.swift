@@ -23,13 +23,15 @@ public struct TransportRequest: Sendable {
     public var body: [UInt8]?
     /// The limits of the response.
     public var limits: HTTPLimits
+    /// If the bodies are passed on while they arrive, the request's. ``body`` is nil then.
+    package var stream: RequestStream?
     /// Whether the token that authorizes the request may be used up by it.
     package var usesUpItsToken = false
 
     /// Whether the request may be sent again if its connection breaks before the response: the method is idempotent (RFC
     /// 9110 §9.2.2), and the server issues no new token in place of the request's (RFC 7592 §2.1, §2.2).
     public var mayBeRepeated: Bool {
-        !usesUpItsToken && [.get, .head, .options, .trace, .put, .delete].contains(head.method)
+        !usesUpItsToken && stream?.body == nil && [.get, .head, .options, .trace, .put, .delete].contains(head.method)
     }
 
     /// Creates a request.

@@ -8,6 +8,8 @@ public struct TransportResponse: Sendable, Hashable {
     public var body: [UInt8]
     /// The secrets of the request, which no error about the response may repeat.
     package var secrets: [Secret] = []
+    /// The body, if the request had a ``TransportRequest/stream``. ``body`` is empty then.
+    package var stream: ResponseStream?
 
     /// Creates a response.
     public init(_ head: HTTPResponse, body: [UInt8]) { (self.head, self.body) = (head, body) }

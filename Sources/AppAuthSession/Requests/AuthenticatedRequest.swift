@@ -76,8 +76,11 @@ extension AuthState {
         stage: AuthError.Stage = .resource, _ request: @Sendable (AccessToken) throws -> TransportRequest
     ) async throws -> TransportResponse {
         let token = try await freshAccessToken()
-        let response = try await send(request(token), with: token, stage: stage)
-        guard environment.dialect.refusesToken(response), await canReplace(token) else { return response }
+        let first = try request(token)
+        let response = try await send(first, with: token, stage: stage)
+        guard environment.dialect.refusesToken(response), await canReplace(token), first.rewind() else {
+            return response
+        }
         reject(token)
         let newToken = try await freshAccessToken()
         return try await send(request(newToken), with: newToken, stage: stage)

@@ -12,10 +12,10 @@
 // The options, values and codes of libcurl that are used here. The numbers are part of its ABI. The compiler
 // compares them with curl.h.
 #define SHIMS_CURL_OPTIONS(X)                                                                               \
-    X(SSLVERSION, 32) X(NOBODY, 44) X(POST, 47) X(FOLLOWLOCATION, 52) X(SSL_VERIFYPEER, 64)                \
+    X(SSLVERSION, 32) X(NOBODY, 44) X(UPLOAD, 46) X(POST, 47) X(FOLLOWLOCATION, 52) X(SSL_VERIFYPEER, 64)                \
     X(FRESH_CONNECT, 74) X(HTTPGET, 80) X(SSL_VERIFYHOST, 81) X(PROXY_SSL_VERIFYPEER, 248)                 \
     X(PROXY_SSL_VERIFYHOST, 249) X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
-    X(PROXYAUTH, 111) X(PROXYUSERPWD, 10006)                                                                \
+    X(PROXYAUTH, 111) X(TCP_KEEPALIVE, 213) X(PROXYUSERPWD, 10006) X(READDATA, 10009) X(READFUNCTION, 20012) X(INFILESIZE_LARGE, 30115)                                                              \
     X(PROXY_SSLVERSION, 250) X(SUPPRESS_CONNECT_HEADERS, 265) X(WRITEDATA, 10001) X(URL, 10002)            \
     X(PROXY, 10004) X(ERRORBUFFER, 10010) X(HTTPHEADER, 10023) X(HEADERDATA, 10029)                        \
     X(SSLCERT, 10025) X(KEYPASSWD, 10026) X(SSLKEY, 10087) X(CUSTOMREQUEST, 10036) X(CAINFO, 10065) X(CAPATH, 10097) X(ACCEPT_ENCODING, 10102)                    \
@@ -44,6 +44,7 @@ enum shims_curl_code {
 #undef SHIMS_CURL_OPTION
 #undef SHIMS_CURL_CODE
 enum shims_curl_value {
+    SHIMS_CURL_HTTP_VERSION_1_1 = 2,
     SHIMS_CURL_HTTP_VERSION_2TLS = 4,
     SHIMS_CURL_SSLVERSION_TLSv1_2 = 6,
     SHIMS_CURL_PROTOCOLS_HTTP_HTTPS = 3,
@@ -51,6 +52,9 @@ enum shims_curl_value {
     SHIMS_CURL_AUTH_NEGOTIATE = 4,
     SHIMS_CURL_AUTH_NTLM = 8,
     SHIMS_CURL_ERROR_SIZE = 256,
+    // What the callbacks for data return in place of a count.
+    SHIMS_CURL_READ_ABORT = 0x10000000,
+    SHIMS_CURL_PAUSE = 0x10000001,
 };
 
 // The functions of an opened libcurl.
@@ -103,6 +107,9 @@ enum shims_curl_code shims_curl_set_data_callback(
     shims_curl_data_callback _Nonnull value);
 enum shims_curl_code shims_curl_set_prereq_callback(
     const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, shims_curl_prereq_callback _Nonnull value);
+
+// Continues a transfer that a callback has paused. Callbacks may run during the call.
+void shims_curl_continue(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 
 // The errno of the last connection that failed, or 0.
 int shims_curl_system_error(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
