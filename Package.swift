@@ -19,8 +19,8 @@ let fixtures: [Target.Dependency] =
 let package = Package(
     name: "swift-appauth",
     products: [
-        "AppAuth", "AppAuthServer", "AppAuthPostgreSQL", "AppAuthFoundation", "AppAuthLegacy", "SevenPass",
-        "AppAuthTestSupport", "AppAuthTestProvider", "ScriptedBrowser",
+        "AppAuth", "AppAuthServer", "AppAuthProxy", "AppAuthPostgreSQL", "AppAuthFoundation", "AppAuthLegacy",
+        "SevenPass", "AppAuthTestSupport", "AppAuthTestProvider", "ScriptedBrowser",
     ].map { .library(name: $0, targets: Set(modules + [$0]).sorted()) }
         + ["sign-in", "local-provider"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
@@ -48,6 +48,8 @@ let package = Package(
         // For services, and apps with a server part: introspection, logout that the provider begins, approval on another
         // device (CIBA), claims of other issuers, and jobs of GitHub Actions.
         .target(name: "AppAuthServer", dependencies: appAuth),
+        // For programs that cannot sign in: an endpoint on this machine that adds the session's token to their requests.
+        .target(name: "AppAuthProxy", dependencies: appAuth + ["CShims", logging]),
         // For services on several machines: a token store in PostgreSQL. libpq is opened with dlopen when first used.
         .target(
             name: "AppAuthPostgreSQL", dependencies: appAuth + ["CShims"], resources: [.embedInCode("schema.sql")]),
@@ -70,7 +72,9 @@ let package = Package(
         .target(
             name: "SignInTool",
             dependencies: appAuth
-                + ["AppAuthLegacy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments]),
+                + [
+                    "AppAuthLegacy", "AppAuthProxy", "CShims", "TerminalShims", "ScriptedBrowser", logging, arguments,
+                ]),
         program("sign-in", "Sources/SignIn", appAuth + ["SignInTool"]),
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
@@ -94,6 +98,7 @@ let package = Package(
         .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures),
         .testTarget(name: "AppAuthSessionTests", dependencies: fixtures),
         .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
+        .testTarget(name: "AppAuthProxyTests", dependencies: fixtures + ["AppAuthProxy", "CShims"]),
         .testTarget(name: "AppAuthServerTests", dependencies: fixtures),
         .testTarget(
             name: "AppAuthPostgreSQLTests",
@@ -159,7 +164,7 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) 
 
 // Tests/Fuzz/run builds it with libFuzzer, which brings the `main` that it lacks.
 if Context.environment["APPAUTH_FUZZ"] != nil {
-    let fuzz = program("fuzz", "Tests/Fuzz/Sources", appAuth)
+    let fuzz = program("fuzz", "Tests/Fuzz/Sources", appAuth + ["AppAuthProxy"])
     fuzz.swiftSettings = [.unsafeFlags(["-parse-as-library"])]
     package.targets.append(fuzz)
 }

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -56,6 +57,26 @@ int shims_listen_loopback(int family, uint16_t port, int backlog, uint16_t *boun
     int error = errno;
     close(fd);
     return -error;
+}
+
+int shims_listening_family(int fd, uint16_t *port) {
+    union address address;
+    socklen_t length = sizeof address;
+    int is_listening = 0;
+    socklen_t size = sizeof is_listening;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0 || !is_listening) return -1;
+    if (getsockname(fd, &address.any, &length) != 0) return -1;
+    if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return -1;
+    switch (address.any.sa_family) {
+    case AF_UNIX: return AF_UNIX;
+    case AF_INET:
+        *port = ntohs(address.v4.sin_port);
+        return ntohl(address.v4.sin_addr.s_addr) >> 24 == 127 ? AF_INET : -1;
+    case AF_INET6:
+        *port = ntohs(address.v6.sin6_port);
+        return IN6_IS_ADDR_LOOPBACK(&address.v6.sin6_addr) ? AF_INET6 : -1;
+    default: return -1;
+    }
 }
 
 int shims_accept(int listener) {

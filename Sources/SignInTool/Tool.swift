@@ -28,7 +28,8 @@ struct Tool: ParsableCommand {
             CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
             CommandGroup(name: "Session", subcommands: [Status.self, Use.self]),
             CommandGroup(
-                name: "Token", subcommands: [Token.self, Helper.self, Request.self, UserInfo.self, Exchange.self]),
+                name: "Token",
+                subcommands: [Token.self, Helper.self, Proxy.self, Request.self, UserInfo.self, Exchange.self]),
             CommandGroup(name: "Service", subcommands: [ClientCredentials.self]),
             CommandGroup(name: "Setup", subcommands: [Register.self, Discover.self, Demo.self]),
             CommandGroup(name: "Old server", subcommands: [Password.self]),

@@ -33,7 +33,8 @@ struct VendorNamesTests {
     }
 
     @Test(arguments: [
-        "AppAuth", "AppAuthConcurrency", "AppAuthFoundation", "AppAuthPostgreSQL", "AppAuthProtocol", "AppAuthServer",
+        "AppAuth", "AppAuthConcurrency", "AppAuthFoundation", "AppAuthPostgreSQL", "AppAuthProtocol", "AppAuthProxy",
+        "AppAuthServer",
         "AppAuthSession", "AppAuthTestSupport", "JOSE", "CShims", "ScriptedBrowser",
     ])
     func `no vendor is named`(target: String) throws {

@@ -22,8 +22,9 @@ final class CurlWorker: Sendable {
 
     /// Sends a request and waits for the response, or until the task is cancelled.
     func perform(_ request: TransportRequest) async throws -> TransportResponse {
-        let transfer = try CurlTransfer(request) { [mailbox] transfer in mailbox.post { $0.resumed.append(transfer) } }
-            end: { [mailbox] transfer in mailbox.post { $0.cancelled.append(transfer) } }
+        let transfer = try CurlTransfer(
+            request, resume: { [mailbox] transfer in mailbox.post { $0.resumed.append(transfer) } },
+            end: { [mailbox] transfer in mailbox.post { $0.cancelled.append(transfer) } })
         return try await withTaskCancellationHandler {
             try await withLockedContinuation { continuation in
                 transfer.continuation = continuation

@@ -3,16 +3,20 @@ internal import CShims
 internal import Glibc
 
 /// The listening sockets of one port. The port stays bound from the initializer to `close()`.
-struct LoopbackSockets: Sendable {
-    let port: UInt16
+package struct LoopbackSockets: Sendable {
+    package let port: UInt16
     /// The bound addresses as redirect URIs name them, the preferred one first.
     private(set) var hosts: [String]
-    let descriptors: [Int32]
+    package let descriptors: [Int32]
 
     /// Binds the first port that is available.
     ///
-    /// - Parameter ports: Ports to try, in order; 0 is any free port.
-    init(host: LoopbackRedirectListener.Host, ports: [UInt16], backlog: Int32) throws {
+    /// - Parameters:
+    ///   - ports: Ports to try, in order; 0 is any free port.
+    ///   - purpose: What the port is for, in messages.
+    package init(
+        host: LoopbackRedirectListener.Host, ports: [UInt16], backlog: Int32, for purpose: String = "the redirect"
+    ) throws {
         var failures: [String] = []
         for port in ports {
             switch Self.bind(host, port, backlog) {
@@ -26,7 +30,7 @@ struct LoopbackSockets: Sendable {
         }
         let reasons = failures.isEmpty ? "no port was given" : failures.joined(separator: "; ")
         throw AuthError(
-            .listener, .redirect, "no free port on \(host.name) for the redirect: \(reasons)",
+            .listener, .redirect, "no free port on \(host.name) for \(purpose): \(reasons)",
             outcome: .notSent, isTemporary: true)
     }
 
@@ -86,7 +90,7 @@ struct LoopbackSockets: Sendable {
         }
     }
 
-    func close() {
+    package func close() {
         for descriptor in descriptors { shims_end(descriptor) }
     }
 }

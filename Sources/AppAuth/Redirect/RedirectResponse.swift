@@ -7,6 +7,8 @@ package struct RedirectResponse: Sendable, Hashable {
     package var body: String
     /// The Content-Security-Policy directives that an HTML body needs, or nil for plain text.
     package var policy: String?
+    /// The media type of the body, if it is not text.
+    package var mediaType: String?
 
     package init(status: Int, fields: [RequestHead.Field] = [], body: String = "", policy: String? = nil) {
         (self.status, self.fields, self.body, self.policy) = (status, fields, body, policy)
@@ -16,7 +18,8 @@ package struct RedirectResponse: Sendable, Hashable {
     package var bytes: [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "Error")\r\n"
         for field in fields { head += "\(field.name): \(field.value)\r\n" }
-        if !body.isEmpty { head += "Content-Type: text/\(policy == nil ? "plain" : "html"); charset=utf-8\r\n" }
+        let type = mediaType ?? "text/\(policy == nil ? "plain" : "html"); charset=utf-8"
+        if !body.isEmpty { head += "Content-Type: \(type)\r\n" }
         head += "Content-Length: \(body.utf8.count)\r\n" + Self.common
         head += (policy.map { "; " + $0 } ?? "") + "\r\n\r\n"
         return Array(head.utf8) + Array(body.utf8)
@@ -52,7 +55,8 @@ package struct RedirectResponse: Sendable, Hashable {
     private static let reasons = [
         200: "OK", 303: "See Other", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
         408: "Request Timeout", 410: "Gone", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
-        415: "Unsupported Media Type", 421: "Misdirected Request",
-        431: "Request Header Fields Too Large", 503: "Service Unavailable", 505: "HTTP Version Not Supported",
+        415: "Unsupported Media Type", 417: "Expectation Failed",
+        421: "Misdirected Request", 431: "Request Header Fields Too Large", 501: "Not Implemented",
+        502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
     ]
 }

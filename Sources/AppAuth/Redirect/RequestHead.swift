@@ -12,6 +12,8 @@ package struct RequestHead: Sendable, Hashable {
     package var query: String
     /// The header fields in their order, with names in lower case.
     package var fields: [Field]
+    /// Whether the client speaks only HTTP/1.0.
+    package var isVersion10 = false
 
     /// A header field.
     package struct Field: Sendable, Hashable {
@@ -48,6 +50,7 @@ extension RequestHead {
         let (authority, local) = Self.splitAbsolute(start.target) ?? (hosts[0].value, start.target)
         let parts = local.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         (method, self.authority, self.fields) = (start.method, authority, fields)
+        isVersion10 = start.isVersion10
         path = String(parts[0])
         query = parts.count > 1 ? String(parts[1]) : ""
     }
@@ -55,6 +58,7 @@ extension RequestHead {
     struct RequestLine: Sendable {
         var method: String
         var target: String
+        var isVersion10: Bool
     }
 
     /// RFC 9112 §3: `method SP request-target SP HTTP-version`, parsed strictly.
@@ -67,11 +71,11 @@ extension RequestHead {
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
             throw version.hasPrefix("HTTP/") ? .versionNotSupported : .badRequest
         }
-        return RequestLine(method: text(parts[0]), target: text(parts[1]))
+        return RequestLine(method: text(parts[0]), target: text(parts[1]), isVersion10: version == "HTTP/1.0")
     }
 
     /// RFC 9112 §5: no space before the colon, which enables request smuggling, and no folded lines.
-    static func field(_ line: [UInt8]) throws(Refusal) -> Field {
+    package static func field(_ line: [UInt8]) throws(Refusal) -> Field {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
             line[..<colon].allSatisfy(\.isTokenCharacter)
         else { throw .badRequest }

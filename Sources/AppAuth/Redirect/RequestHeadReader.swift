@@ -13,7 +13,7 @@ package struct RequestHeadReader: Sendable {
     package init(limit: Int) { self.limit = limit }
 
     /// Whether no byte has been read.
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// Parses bytes, removes them from the front of the slice, and returns the head, or nil if it needs more. The bytes
     /// after a head belong to the body. Do not call it again unless it has returned nil.

@@ -1,5 +1,6 @@
 internal import AppAuthProtocol
 internal import CShims
+internal import Glibc
 
 extension LoopbackRedirectListener {
     /// Whether programs of other users on this machine may connect to a listener.
@@ -34,7 +35,7 @@ package struct PeerCheck: Sendable {
     private let diagnosis: Int32
 
     /// - Parameter listeners: The listening sockets.
-    init(
+    package init(
         _ choice: LoopbackRedirectListener.SameUserCheck, _ listeners: [Int32], in desktop: DesktopSession
     ) throws {
         let diagnosis = shims_open_diagnosis()
@@ -84,10 +85,18 @@ package struct PeerCheck: Sendable {
         return turnsAway ? .refused : .foreign
     }
 
-    func close() { if diagnosis >= 0 { shims_end(diagnosis) } }
+    package func close() { if diagnosis >= 0 { shims_end(diagnosis) } }
 
     private static let untold = AuthError(
         .unavailable, .redirect,
         "the same-user check cannot be required here: the kernel does not report which user connects (sock_diag(7))",
         outcome: .notSent)
+}
+
+extension Admission {
+    /// Refuses a connection to a Unix socket if it is of another user's process.
+    package static func ofSameUser(_ connection: Int32) -> Admission {
+        var user: UInt32 = 0
+        return shims_peer_credentials(connection, &user) == 0 && user == geteuid() ? .accepted : .refused
+    }
 }

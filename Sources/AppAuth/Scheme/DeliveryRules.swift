@@ -1,6 +1,3 @@
-internal import CShims
-internal import Glibc
-
 /// The protocol of a ``RedirectDelivery`` on the listener's side: the helper sends the URL and ends its sending side, and
 /// the response is one word.
 struct DeliveryRules: ConnectionRules {
@@ -34,10 +31,4 @@ struct DeliveryRules: ConnectionRules {
     func response(toLate url: [UInt8]) -> [UInt8]? { nil }
 
     private static let ignored = Array("ignored\n".utf8)
-
-    /// Refuses connections of other users' processes.
-    static func admit(_ connection: Int32) -> Admission {
-        var user: UInt32 = 0
-        return shims_peer_credentials(connection, &user) == 0 && user == geteuid() ? .accepted : .refused
-    }
 }

@@ -48,7 +48,7 @@ public final class PrivateUseRedirectListener: Sendable {
         }
         server = try SocketServer(
             DeliveryRules(uri: redirect.uri), on: [socket.descriptor], named: "redirect-scheme", limits: limits,
-            admit: DeliveryRules.admit, cleanUp: { Self.clearAway(socket.path, registration) })
+            admit: Admission.ofSameUser, cleanUp: { Self.clearAway(socket.path, registration) })
         guard redirect.installation != .byPackage else { return }
         do {
             try await registration.makeDefault()

@@ -87,3 +87,17 @@ extension AuthorizationRequest.Options {
         claims = .object(merged)
     }
 }
+
+extension StepUpChallenge {
+    /// What the resource demands, for the user.
+    package func demand(_ scope: [Scope]) -> String {
+        var parts: [String] = []
+        if !scope.isEmpty { parts.append("the scopes \((scope.spaceDelimited ?? "").foundText(atMost: .max))") }
+        if !acrValues.isEmpty {
+            parts.append("an authentication of the class \(acrValues.map(\.foundText).joined(separator: " or "))")
+        }
+        if let maxAge { parts.append("a sign-in that is at most \(maxAge) s old") }
+        if claims != nil { parts.append("other claims") }
+        return parts.isEmpty ? "it does not say why" : parts.joined(separator: ", ")
+    }
+}

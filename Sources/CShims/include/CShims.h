@@ -1,5 +1,6 @@
 #include "clock_shims.h"
 #include "environment_shims.h"
+#include "epoll_shims.h"
 #include "file_shims.h"
 #include "libcrypto_shims.h"
 #include "libcurl_shims.h"

@@ -8,6 +8,10 @@
 // Port 0 means any free port. `bound` receives the port. Returns the descriptor, or -errno.
 int shims_listen_loopback(int family, uint16_t port, int backlog, uint16_t *bound);
 
+// Gets the family of a listening socket that this process was started with, and the port: AF_UNIX, or AF_INET or AF_INET6 on
+// loopback. Makes it non-blocking and closed on exec. Returns -1 for any other descriptor.
+int shims_listening_family(int fd, uint16_t *port);
+
 // Accepts the next connection, non-blocking and closed on exec. Returns the descriptor, or -errno.
 int shims_accept(int listener);
 

@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthProtocol
 import Foundation
 import HTTPTypes
+import TestFixtures
 import Testing
 
 /// The bytes on the wire, and the responses.

@@ -25,6 +25,7 @@ private let check: @Sendable ([UInt8]) -> Void = {
     case "paste": return PastedURLs.check
     case "webfinger": return WebFingerResponses.check
     case "http-date": return HTTPDates.check
+    case "proxy": return ProxyRequests.check
     case let name: fatalError("expected a target in FUZZ_TARGET, found \(name ?? "none")")
     }
 }()

@@ -1,24 +1,24 @@
-import AppAuthConcurrency
-import Foundation
-import JOSE
+internal import AppAuthConcurrency
+package import Foundation
+internal import JOSE
 
 /// One connection of a ``RawServer``, used only by its script.
-final class RawConnection: Sendable {
+package final class RawConnection: Sendable {
     /// Counted from 0.
-    let number: Int
+    package let number: Int
     private let descriptor: LockedValue<CInt>
     private let buffer = LockedValue<[UInt8]>([])
     private let report: @Sendable (RawRequest) -> Void
 
-    struct Ended: Error {}
+    package struct Ended: Error {}
 
-    init(_ descriptor: CInt, number: Int, report: @escaping @Sendable (RawRequest) -> Void) {
+    package init(_ descriptor: CInt, number: Int, report: @escaping @Sendable (RawRequest) -> Void) {
         (self.descriptor, self.number, self.report) = (LockedValue(descriptor), number, report)
     }
 
     /// Reads a request with its body by `Content-Length`. Throws ``Ended`` if the peer closes before.
     @discardableResult
-    func readRequest() throws -> RawRequest {
+    package func readRequest() throws -> RawRequest {
         let end = Array("\r\n\r\n".utf8)
         while true {
             if let range = buffer.withLock({ $0.firstRange(of: end) }) {
@@ -37,10 +37,19 @@ final class RawConnection: Sendable {
         }
     }
 
-    /// Sends all of it. Throws ``Ended`` if the peer takes no more.
-    func send(_ text: String) throws { try send(Array(text.utf8)) }
+    /// Returns what has arrived since the last read. Throws ``Ended`` if the peer closes before.
+    package func read() throws -> [UInt8] {
+        if buffer.withLock({ $0.isEmpty }) { try receive() }
+        return buffer.withLock { buffer in
+            defer { buffer = [] }
+            return buffer
+        }
+    }
 
-    func send(_ bytes: [UInt8]) throws {
+    /// Sends all of it. Throws ``Ended`` if the peer takes no more.
+    package func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    package func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes { rest in
@@ -52,31 +61,31 @@ final class RawConnection: Sendable {
     }
 
     /// A response with a body and its length.
-    func reply(_ status: String = "200 OK", _ fields: [String] = [], body: String = "") throws {
+    package func reply(_ status: String = "200 OK", _ fields: [String] = [], body: String = "") throws {
         let lines = ["HTTP/1.1 \(status)"] + fields + ["Content-Length: \(body.utf8.count)", "", body]
         try send(lines.joined(separator: "\r\n"))
     }
 
     /// Waits until the peer has closed or reset the connection.
-    func waitForEnd() {
+    package func waitForEnd() {
         while (try? receive()) != nil {}
     }
 
     /// Waits for the peer to end the connection, at most so long. Whether it has.
-    func hasEnded(within milliseconds: CInt) -> Bool {
+    package func hasEnded(within milliseconds: CInt) -> Bool {
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         guard retrying({ poll(&entry, 1, milliseconds) }) > 0 else { return false }
         return (try? receive()) == nil
     }
 
     /// Ends the connection so that the peer sees a reset.
-    func reset() {
+    package func reset() {
         var value = linger(l_onoff: 1, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
         close()
     }
 
-    func close() {
+    package func close() {
         descriptor.withLock { descriptor in
             if descriptor >= 0 { Glibc.close(descriptor) }
             descriptor = -1
@@ -84,13 +93,13 @@ final class RawConnection: Sendable {
     }
 
     /// Breaks the connection from another thread, without giving the descriptor back.
-    func shutDown() {
+    package func shutDown() {
         descriptor.withLock { descriptor in
             if descriptor >= 0 { shutdown(descriptor, CInt(SHUT_RDWR)) }
         }
     }
 
-    func give(to user: uid_t) { _ = fchown(socket, user, gid_t(user)) }
+    package func give(to user: uid_t) { _ = fchown(socket, user, gid_t(user)) }
 
     private var socket: CInt { descriptor.withLock { $0 } }
 

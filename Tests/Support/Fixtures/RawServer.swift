@@ -1,25 +1,26 @@
-import AppAuthConcurrency
-import Foundation
-import JOSE
+internal import AppAuthConcurrency
+package import Foundation
+internal import JOSE
 
 /// A TCP server on loopback that follows a script byte by byte: it can send malformed responses, drip, cut off,
 /// reset and hold. Each connection has a thread of its own. Ends when it is released.
-final class RawServer: Sendable {
-    typealias Script = @Sendable (RawConnection) throws -> Void
+package final class RawServer: Sendable {
+    package typealias Script = @Sendable (RawConnection) throws -> Void
 
-    let host: String
-    let port: UInt16
+    package let host: String
+    package let port: UInt16
 
     private struct State {
         var requests: [RawRequest] = []
         var connections: [RawConnection] = []
+        var isStopped = false
     }
 
     private let listener: CInt
     private let state = LockedValue(State())
 
     /// Listens on a free port of 127.0.0.1 or ::1 and runs the script once for each connection.
-    init(host: String = "127.0.0.1", _ script: @escaping Script) throws {
+    package init(host: String = "127.0.0.1", _ script: @escaping Script) throws {
         self.host = host
         (listener, port) = try RawServer.listen(host)
         Thread.detachNewThread { [listener, state] in
@@ -45,22 +46,28 @@ final class RawServer: Sendable {
     deinit { stop() }
 
     /// Takes no more connections and breaks those that are there.
-    func stop() {
+    package func stop() {
+        let connections = state.withLock { state -> [RawConnection]? in
+            defer { state.isStopped = true }
+            return state.isStopped ? nil : state.connections
+        }
+        // Once: its thread has closed the listener since, and another file may have its number.
+        guard let connections else { return }
         shutdown(listener, CInt(SHUT_RDWR))
-        for connection in state.withLock({ $0.connections }) { connection.shutDown() }
+        for connection in connections { connection.shutDown() }
     }
 
     /// Makes another user the owner of the connections' sockets.
-    func giveConnections(to user: uid_t) {
+    package func giveConnections(to user: uid_t) {
         for connection in state.withLock({ $0.connections }) { connection.give(to: user) }
     }
 
-    var requests: [RawRequest] { state.withLock { $0.requests } }
-    var connectionCount: Int { state.withLock { $0.connections.count } }
-    var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var requests: [RawRequest] { state.withLock { $0.requests } }
+    package var connectionCount: Int { state.withLock { $0.connections.count } }
+    package var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// A port of 127.0.0.1 without a server, which nobody else gets while this process runs.
-    static func closedPort() throws -> UInt16 { try bind("127.0.0.1").1 }
+    package static func closedPort() throws -> UInt16 { try bind("127.0.0.1").1 }
 
     private static func listen(_ host: String) throws -> (CInt, UInt16) {
         let (descriptor, port) = try bind(host)
@@ -103,7 +110,7 @@ final class RawServer: Sendable {
 }
 
 /// Makes a system call again where a signal has interrupted it.
-func retrying<Number: SignedInteger>(_ call: () -> Number) -> Number {
+package func retrying<Number: SignedInteger>(_ call: () -> Number) -> Number {
     while true {
         let result = call()
         if result >= 0 || errno != EINTR { return result }
@@ -111,17 +118,17 @@ func retrying<Number: SignedInteger>(_ call: () -> Number) -> Number {
 }
 
 /// A request as it came in.
-struct RawRequest: Sendable {
+package struct RawRequest: Sendable {
     /// All up to the empty line.
-    var head: String
-    var body: [UInt8]
+    package var head: String
+    package var body: [UInt8]
     /// Which of the server's connections it came by, from 0.
-    var connection: Int
+    package var connection: Int
 
-    var line: String { String(head.prefix { !$0.isNewline }) }
+    package var line: String { String(head.prefix { !$0.isNewline }) }
 
     /// The values of a field, in order.
-    func values(_ name: String) -> [String] {
+    package func values(_ name: String) -> [String] {
         head.split(whereSeparator: \.isNewline).dropFirst().compactMap { line in
             guard line.lowercased().hasPrefix(name.lowercased() + ":") else { return nil }
             return line.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces)

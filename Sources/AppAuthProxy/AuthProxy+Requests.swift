@@ -1,0 +1,107 @@
+internal import AppAuth
+internal import AppAuthConcurrency
+internal import AppAuthProtocol
+internal import HTTPTypes
+internal import JOSE
+
+extension AuthProxy {
+    /// Serves the requests of a connection, one after another, and closes it.
+    func serve(_ socket: ClientSocket) async {
+        defer { socket.close() }
+        let reader = RequestReader(socket)
+        do {
+            while let head = try await reader.head() {
+                guard try await respond(to: head, reader, socket) else { return await socket.seeOff() }
+            }
+        } catch let refusal as RequestHead.Refusal {
+            guard (try? await socket.send(ProxyResponse(refusal).bytes(for: nil))) != nil else { return }
+            await socket.seeOff()
+        } catch {
+            // The client or the server is gone, or the proxy ends. The client sees the end of the connection.
+        }
+    }
+
+    /// Responds to a request. Returns whether the connection can have another one.
+    private func respond(to head: RequestHead, _ reader: RequestReader, _ socket: ClientSocket) async throws -> Bool {
+        let origin = rules.foreignOrigin(of: head)
+        let request: HTTPRequest
+        do { request = try rules.request(for: head) } catch {
+            try await socket.send(error.bytes(for: head, readableBy: origin))
+            return false
+        }
+        let framing = try BodyFraming(head)
+        if let origin, request.method == .options, head["access-control-request-method"] != nil {
+            try await reader.copyBody(framing, to: nil)
+            try await socket.send(ResponseHead.preflight(head, from: origin))
+            return true
+        }
+        var body = RequestStream(body: framing == .none ? nil : BytePipe(keeping: Self.keptBytes))
+        if case .length(let length) = framing { body.length = length }
+        body.expectsContinue = body.body != nil && head["expect"] != nil && !head.isVersion10
+        let response = ClientResponse(on: socket)
+        let keepsOpen = try await withThrowingTaskGroup(of: Bool.self) { [body] group in
+            group.addTask { [self] in
+                let incoming = await pass(request, body)
+                switch incoming {
+                case .success(let incoming):
+                    let head = ResponseHead(incoming.head, to: head, from: rules.server, readableBy: origin)
+                    try await response.send(head, incoming.stream?.body)
+                    return head.keepsOpen
+                case .failure(let own):
+                    try await response.send(own.bytes(for: head, readableBy: origin))
+                    return false
+                }
+            }
+            // The client's side. Its end ends the request.
+            group.addTask {
+                do { try await Self.copy(body, framing, from: reader, response) } catch let error as RequestHead.Refusal
+                {
+                    try await response.send(ProxyResponse(error).bytes(for: head, readableBy: origin))
+                    return false
+                }
+                try await socket.end()
+                throw ClientSocket.Gone()
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+        return keepsOpen && reader.isBetweenRequests
+    }
+
+    private static func copy(
+        _ body: RequestStream, _ framing: BodyFraming, from reader: RequestReader, _ response: ClientResponse
+    ) async throws {
+        if body.expectsContinue {
+            try await body.body?.requested()
+            try response.sendContinue()
+        }
+        try await reader.copyBody(framing, to: body.body)
+    }
+
+    /// Sends a request with the token, and returns the server's response, or one in its place.
+    private func pass(_ head: HTTPRequest, _ body: RequestStream) async -> Result<TransportResponse, ProxyResponse> {
+        var request = TransportRequest(head, limits: .stream)
+        request.stream = body
+        do {
+            let response = try await session().send(request)
+            guard let challenge = response.stepUpChallenge else { return .success(response) }
+            return .failure(
+                ProxyResponse(
+                    403, "step_up_required",
+                    "The server requires another sign-in: \(challenge.demand(challenge.scope)).",
+                    remedy: await remedy(challenge)))
+        } catch {
+            let error = error as? AuthError ?? AuthError(.transport, .resource, "the request was cancelled")
+            return .failure(ProxyResponse(error, remedy: error.needsSignIn ? await remedy(nil) : nil))
+        }
+    }
+
+    /// How much of a request's body is kept, to send it once more with another token.
+    private static let keptBytes = 1 << 20
+}
+
+extension HTTPLimits {
+    /// No limit but that of the head, and the time to connect.
+    fileprivate static let stream = HTTPLimits(
+        bodyBytes: .max, headerBytes: 64 << 10, total: .seconds(1 << 32), connect: .seconds(10))
+}

@@ -1,0 +1,125 @@
+package import AppAuth
+package import HTTPTypes
+internal import JOSE
+
+/// The requests that are passed on, and what is passed on of them.
+package struct RequestRules: Sendable {
+    /// The server, with the path below which requests are passed on.
+    let server: SecureURL
+    /// The host and port of the proxy, in each way in which a client may name it.
+    let authorities: Set<String>
+    /// Web pages that may send requests, by their origin.
+    let allowedOrigins: Set<String>
+
+    package init(server: SecureURL, authorities: Set<String>, allowedOrigins: Set<String>) {
+        (self.server, self.authorities, self.allowedOrigins) = (server, authorities, allowedOrigins)
+    }
+
+    /// Returns the request for the server, without a token.
+    package func request(for head: RequestHead) throws(ProxyResponse) -> HTTPRequest {
+        let origin = try origin(of: head)
+        try checkFetch(head, origin)
+        let (method, target) = (try method(head), try target(head))
+        var request = HTTPRequest(method: method, url: target)
+        request.headerFields = try fields(head)
+        return request
+    }
+
+    /// Returns the web page that sends a request, if it is not one of the proxy's own.
+    func foreignOrigin(of head: RequestHead) -> String? {
+        head["origin"].flatMap { allowedOrigins.contains($0) ? $0 : nil }
+    }
+
+    /// Checks the host, by which another page could reach the proxy under its own name (DNS rebinding), and the origin. Returns
+    /// the origin, if the request has one.
+    private func origin(of head: RequestHead) throws(ProxyResponse) -> String? {
+        // Of a target in absolute form, too.
+        for authority in [head.authority, head["host"] ?? ""] where !authorities.contains(authority.lowercased()) {
+            throw ProxyResponse(
+                421, "wrong_host", "This is a proxy on this machine. Its address is http://\(authorities.sorted()[0]).")
+        }
+        let origins = head.fields.filter { $0.name == "origin" }.map(\.value)
+        for origin in origins where !allowedOrigins.contains(origin) && !isOwn(origin) {
+            throw ProxyResponse(
+                403, "foreign_origin",
+                "Web pages of another origin may not send requests here, unless the proxy allows their origin.")
+        }
+        return origins.first
+    }
+
+    private func isOwn(_ origin: String) -> Bool { authorities.contains { origin.lowercased() == "http://\($0)" } }
+
+    /// Checks what the browser says about the page that sends the request (Fetch Metadata). A page of another port of this
+    /// machine is another program's.
+    private func checkFetch(_ head: RequestHead, _ origin: String?) throws(ProxyResponse) {
+        guard origin.map({ !allowedOrigins.contains($0) }) ?? true else { return }
+        for field in head.fields where field.name == "sec-fetch-site" && !["same-origin", "none"].contains(field.value)
+        {
+            throw ProxyResponse(
+                403, "foreign_origin", "Web pages of another origin may not send requests or link to this proxy.")
+        }
+    }
+
+    private func method(_ head: RequestHead) throws(ProxyResponse) -> HTTPRequest.Method {
+        // The response to TRACE has the fields of the request, and with them the token.
+        guard let method = HTTPRequest.Method(head.method), !["TRACE", "CONNECT"].contains(head.method) else {
+            throw ProxyResponse(405, "method_not_allowed", "The proxy passes no \(head.method.onOneLine) requests.")
+        }
+        return method
+    }
+
+    private func target(_ head: RequestHead) throws(ProxyResponse) -> SecureURL {
+        // Not `*`, and not the `host:port` of CONNECT.
+        guard head.path.hasPrefix("/") else {
+            throw ProxyResponse(400, "bad_request", "Expected a path that begins with /.")
+        }
+        // Browsers send these as they are. RFC 3986 §2 has them encoded.
+        let path = (head.path + (head.query.isEmpty ? "" : "?" + head.query)).percentEncoded {
+            !"\"<>\\^`{|}".utf8.contains($0)
+        }
+        guard let url = try? SecureURL("\(server.scheme)://\(server.authority)\(path)") else {
+            throw ProxyResponse(400, "bad_request", "The path or the query is malformed, or too long.")
+        }
+        guard url.isWithin(server) else {
+            throw ProxyResponse(404, "not_found", "The proxy passes only requests for paths within \(server.path).")
+        }
+        return url
+    }
+
+    /// Returns the fields that are passed on: neither credentials, nor what is about the connection to the proxy (RFC 9110
+    /// §7.6.1) or about the page that sends the request.
+    private func fields(_ head: RequestHead) throws(ProxyResponse) -> HTTPFields {
+        let ofConnection = head.fields.connectionOptions
+        if head.fields.contains(where: { $0.name == "upgrade" && $0.value.lowercased().contains("websocket") }) {
+            throw ProxyResponse(501, "not_implemented", "The proxy passes no WebSocket connections.")
+        }
+        if let expectation = head["expect"], expectation.lowercased() != "100-continue" {
+            throw ProxyResponse(417, "expectation_failed", "The proxy knows no expectation but 100-continue.")
+        }
+        var fields = HTTPFields()
+        for field in head.fields where !Self.dropped.contains(field.name) && !ofConnection.contains(field.name) {
+            guard !field.name.hasPrefix("proxy-"), !field.name.hasPrefix("sec-fetch-") else { continue }
+            // What is not UTF-8 would change on the way.
+            guard let name = HTTPField.Name(field.name), !field.value.unicodeScalars.contains("\u{FFFD}") else {
+                throw ProxyResponse(400, "bad_request", "The value of a header field is not UTF-8.")
+            }
+            fields.append(HTTPField(name: name, value: field.value))
+        }
+        return fields
+    }
+
+    private static let dropped: Set = [
+        "authorization", "cookie", "cookie2", "dpop", "host", "content-length", "expect", "connection", "keep-alive",
+        "te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "origin", "referer",
+        "access-control-request-method", "access-control-request-headers",
+    ]
+}
+
+extension [RequestHead.Field] {
+    /// The options of the connection, in lower case: `close`, and names of fields that are only for it (RFC 9110 §7.6.1).
+    var connectionOptions: Set<String> {
+        Set(
+            filter { $0.name == "connection" }.flatMap { $0.value.split(separator: ",") }
+                .map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() })
+    }
+}

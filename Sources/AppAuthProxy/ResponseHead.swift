@@ -1,0 +1,79 @@
+internal import AppAuth
+internal import HTTPTypes
+
+/// The head of a server's response as the client gets it.
+struct ResponseHead: Sendable {
+    /// How the client finds the end of the body.
+    enum Framing { case none, length, chunked, untilClose }
+
+    let framing: Framing
+    /// Whether the connection can have another request.
+    let keepsOpen: Bool
+    let bytes: [UInt8]
+
+    /// - Parameters:
+    ///   - head: The request.
+    ///   - server: The server, whose absolute redirects lead through the proxy.
+    ///   - origin: The web page of another origin that may read the response.
+    init(_ response: HTTPResponse, to head: RequestHead, from server: SecureURL, readableBy origin: String?) {
+        let fields = response.headerFields
+        // RFC 9110 §6.4.1.
+        if head.method == "HEAD" || [.noContent, .notModified].contains(response.status) {
+            framing = .none
+        } else if fields[.contentLength] != nil {
+            framing = .length
+        } else {
+            framing = head.isVersion10 ? .untilClose : .chunked
+        }
+        keepsOpen =
+            !head.isVersion10 && !head.fields.connectionOptions.contains("close") && framing != .untilClose
+        // The reason phrase has no meaning (RFC 9112 §4).
+        var text = "HTTP/1.1 \(response.status.code) \r\n"
+        let ofConnection = fields.map { RequestHead.Field(name: $0.name.canonicalName, value: $0.value) }
+            .connectionOptions
+        for field in fields {
+            let name = field.name.canonicalName
+            guard !Self.dropped.contains(name), !ofConnection.contains(name), !name.hasPrefix("proxy-"),
+                !name.hasPrefix("access-control-")
+            else { continue }
+            let value = name == "location" ? Self.location(field.value, server) : field.value
+            text += "\(field.name.rawName): \(value)\r\n"
+        }
+        for (name, value) in Self.readable(by: origin) { text += "\(name): \(value)\r\n" }
+        if framing == .chunked { text += "Transfer-Encoding: chunked\r\n" }
+        if !keepsOpen { text += "Connection: close\r\n" }
+        bytes = Array((text + "\r\n").utf8)
+    }
+
+    /// The fields that let a web page of another origin read a response.
+    static func readable(by origin: String?) -> [(String, String)] {
+        origin.map {
+            [("Access-Control-Allow-Origin", $0), ("Access-Control-Expose-Headers", "*"), ("Vary", "Origin")]
+        } ?? []
+    }
+
+    /// Returns the response to a page of another origin that asks whether it may send a request.
+    static func preflight(_ head: RequestHead, from origin: String) -> [UInt8] {
+        var fields = readable(by: origin)
+        fields.append(("Access-Control-Allow-Methods", head["access-control-request-method"] ?? ""))
+        if let names = head["access-control-request-headers"] { fields.append(("Access-Control-Allow-Headers", names)) }
+        if head["access-control-request-private-network"] != nil {
+            fields.append(("Access-Control-Allow-Private-Network", "true"))
+        }
+        let lines = fields.map { "\($0): \($1)\r\n" }.joined()
+        return Array("HTTP/1.1 204 \r\n\(lines)\r\n".utf8)
+    }
+
+    /// Returns the address without the server's origin, if it has that. A client follows any other one without a token.
+    private static func location(_ value: String, _ server: SecureURL) -> String {
+        guard let url = try? SecureURL(value), url.origin == server.origin else { return value }
+        return url.pathAndQuery
+    }
+
+    /// Fields about the connection (RFC 9110 §7.6.1), and those that would act on all programs of this machine, whose pages
+    /// have the same host.
+    private static let dropped: Set = [
+        "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie", "set-cookie2",
+        "alt-svc", "clear-site-data", "strict-transport-security", "dpop-nonce",
+    ]
+}

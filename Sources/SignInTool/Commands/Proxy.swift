@@ -1,0 +1,130 @@
+internal import AppAuth
+internal import AppAuthProxy
+internal import ArgumentParser
+internal import Glibc
+
+/// The command `sign-in proxy`.
+struct Proxy: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "proxy",
+        abstract: "Passes requests of other programs on this machine to one server, with a valid token.",
+        discussion: """
+            Example: sign-in proxy --profile work https://api.example.org/v1/
+            The programs send their requests to the address that it prints, without a token. It runs until Ctrl-C.
+            """)
+
+    @Argument(help: "The server, with the path below which requests are passed on.")
+    var server: String?
+    @Option(
+        parsing: .unconditional,
+        help: "A protected resource: the server, and the session that has signed in for it.")
+    var resource: String?
+    @Option(parsing: .unconditional, help: "The port on 127.0.0.1. (default: any free one)")
+    var port: UInt16?
+    @Option(
+        parsing: .unconditional,
+        help: "The path of a Unix socket, in place of a port. Only this user's programs can open it.",
+        completion: .file())
+    var socket: String?
+    @Option(
+        name: .customLong("allow-origin"), parsing: .unconditionalSingleValue,
+        help: "The origin of web pages that may send requests, such as http://localhost:5173. All others may not.")
+    var allowedOrigins: [String] = []
+    @OptionGroup var session: SessionOptions
+    @Flag(help: .json) var json = false
+    @OptionGroup var common: CommonOptions
+
+    /// The limit is that of finding the session.
+    var endsInTime: Bool { false }
+
+    func validate() throws {
+        if (server == nil) == (resource == nil) { throw ValidationError("expected a server, or --resource") }
+        if port != nil, socket != nil { throw ValidationError("--port and --socket exclude each other") }
+    }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        let server = try SecureURL(server ?? resource ?? "")
+        let session = try await chosen(for: server, limit)
+        let store = try await session.find(within: limit)
+        try await session.withState(console, within: limit) { state in
+            let current = CurrentSession(state) {
+                guard let store else { return nil }
+                return try await session.restore(store, console.environment)
+            }
+            let proxy = try AuthProxy(
+                for: server, on: listener(), allowing: Set(allowedOrigins),
+                remedy: { challenge in
+                    let record = await current.known.record
+                    let line = try? session.line(
+                        store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)
+                    return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }
+                }, session: { try await current.state() })
+            raiseLimitOfFiles()
+            try console.succeed(
+                ["address": .string(proxy.address), "server": .string(server.string)], text: proxy.address)
+            try await proxy.run()
+        }
+        return 0
+    }
+
+    /// Returns the options of the session: with only a resource, those of the one that is for it.
+    private func chosen(for server: SecureURL, _ limit: Duration) async throws -> SessionOptions {
+        let named = [session.issuer, session.clientID].contains { $0 != nil } || session.store != nil
+        guard resource != nil, !named, session.profile == nil else { return session }
+        let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+        let entries = try await StateFolder.entries(stores).filter { entry in
+            (try? entry.record.get().isOwnResource(server)) == true
+        }
+        guard let entry = entries.first else {
+            let line = ["sign-in", "login", "--resource", server.string].shellLine
+            throw AuthError(
+                .signInRequired, .store, "no session is for \(server.string). Sign in with: \(line)", outcome: .notSent)
+        }
+        guard entries.count == 1 else {
+            throw WrongUsage(
+                "several sessions are for this resource, choose one",
+                choosing: SessionOptions.choices(entries).map { .init(words: $0) })
+        }
+        var session = session
+        (session.profile, session.issuer, session.clientID) = (entry.profile, entry.name?.issuer, entry.name?.clientID)
+        if entry.profile != nil { (session.issuer, session.clientID) = (nil, nil) }
+        return session
+    }
+
+    private func listener() throws -> ProxyListener {
+        if let socket { return try .socket(at: socket) }
+        if let port { return try .loopback(port: port) }
+        return try .activated() ?? .loopback()
+    }
+
+    /// Raises the limit of open files to what the user may have: a request needs two, and shells allow 1024.
+    private func raiseLimitOfFiles() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// The session of a proxy. If it has ended, the store is read again, since the user may have signed in.
+private actor CurrentSession {
+    private(set) var known: AuthState
+    private let restore: @Sendable () async throws -> AuthState?
+
+    init(_ state: AuthState, restore: @escaping @Sendable () async throws -> AuthState?) {
+        (known, self.restore) = (state, restore)
+    }
+
+    func state() async throws -> AuthState {
+        if await !known.isAuthorized, let state = try await restore(), await state.isAuthorized { known = state }
+        return known
+    }
+}
+
+extension StepUpChallenge {
+    /// The options of a sign-in that meets the demand, beside its scopes.
+    fileprivate var words: [String] {
+        (acrValues.isEmpty ? [] : ["--acr-values", acrValues.joined(separator: " ")])
+            + (maxAge.map { ["--max-age", "\($0)"] } ?? [])
+    }
+}

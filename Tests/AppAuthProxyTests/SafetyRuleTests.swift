@@ -1,0 +1,99 @@
+import AppAuth
+import AppAuthProxy
+import Foundation
+import TestFixtures
+import Testing
+
+/// Each rule has a request that is passed on, and one that is wrong in only that respect.
+@Suite struct SafetyRuleTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let rule: String
+        let passes: [String]
+        let wrong: [String]
+        let status: Int
+
+        init(_ rule: String, _ passes: [String], _ wrong: [String], _ status: Int) {
+            (self.rule, self.passes, self.wrong, self.status) = (rule, passes, wrong, status)
+        }
+
+        var testDescription: String { rule }
+    }
+
+    private static let usual = get("/v1/items")
+
+    private static func get(_ target: String, _ method: String = "GET") -> [String] {
+        ProxyFixture.request("\(method) \(target) HTTP/1.1")
+    }
+
+    private static func with(_ fields: String...) -> [String] { usual + fields }
+
+    private static func post(_ fields: String..., version: String = "HTTP/1.1") -> [String] {
+        ProxyFixture.request("POST /v1/items \(version)") + fields
+    }
+
+    private static let coding = "Transfer-Encoding: chunked"
+
+    /// A chunked request, with the lines of its body.
+    private static func chunked(_ body: String...) -> [String] { post(coding) + [""] + body + [""] }
+
+    static let cases: [Case] = [
+        Case("the host", usual, ProxyFixture.request(host: "rebound.example"), 421),
+        Case("a single host", usual, with("Host: localhost"), 400),
+        Case("some host", usual, ProxyFixture.request(host: nil), 400),
+        Case("the absolute host", get("http://localhost/v1/items"), get("http://other.example/v1/items"), 421),
+        Case("the path", usual, get("/v2/items"), 404),
+        Case("a path of the same beginning", usual, get("/v11/items"), 404),
+        Case("dot segments", usual, get("/v1/../v2/items"), 404),
+        Case("encoded dot segments", get("/v1/a%2eb"), get("/v1/%2e%2E/v2"), 404),
+        Case("encoded slashes", get("/v1/a%2fb"), get("/v1/..%2fv2"), 404),
+        Case("twice encoded", get("/v1/a%252fb"), get("/v1/%252e%252e/v2"), 404),
+        Case("backslashes", usual, get("/v1/..\\v2"), 404),
+        Case("a path", usual, get("*", "OPTIONS"), 400),
+        Case("TRACE", get("/v1/items", "DELETE"), get("/v1/items", "TRACE"), 405),
+        Case("CONNECT", usual, get("localhost:80", "CONNECT"), 405),
+        Case("the origin", with("Origin: http://localhost"), with("Origin: http://page.example"), 403),
+        Case("a null origin", with("Origin: http://localhost"), with("Origin: null"), 403),
+        Case(
+            "a second origin", with("Origin: http://localhost"), with("Origin: http://localhost", "Origin: null"), 403),
+        Case("the page", with("Sec-Fetch-Site: same-origin"), with("Sec-Fetch-Site: cross-site"), 403),
+        Case("another port", with("Sec-Fetch-Site: none"), with("Sec-Fetch-Site: same-site"), 403),
+        Case("WebSocket", with("Upgrade: h2c"), with("Upgrade: websocket"), 501),
+        Case("expectations", with("Expect: 100-continue"), with("Expect: 200-ok"), 417),
+        Case("a length beside a coding", chunked("0", ""), post(coding, "Content-Length: 5", "", "0", "", ""), 400),
+        Case("one length", post("Content-Length: 0"), post("Content-Length: 0", "Content-Length: 0"), 400),
+        Case("a length of digits", post("Content-Length: 0"), post("Content-Length: +0"), 400),
+        Case("the coding", chunked("0", ""), post("Transfer-Encoding: gzip, chunked", "", "0", "", ""), 400),
+        Case("one coding", chunked("0", ""), post(coding, coding, "", "0", "", ""), 400),
+        Case("its version", chunked("0", ""), post(coding, "", "0", "", "", version: "HTTP/1.0"), 400),
+        Case("the size of a chunk", chunked("0;a=b", ""), chunked("0x0", ""), 400),
+        Case("the end of a chunk", chunked("1", "a", "0", ""), chunked("1", "ab", "0", ""), 400),
+        Case("a bare line feed", usual, with("X-A: b\nX-C: d"), 400),
+        Case("a folded line", usual, with("X-A: b", " c"), 400),
+        Case("a space before the colon", usual, with("X-A : b"), 400),
+    ]
+
+    @Test(arguments: cases) func `a request that breaks a rule is not passed on`(_ rule: Case) async throws {
+        try await ProxyFixture.run(script: Self.anyBody) { proxy in
+            #expect(try await proxy.exchange(rule.passes).status == 200)
+            let passed = proxy.api.connectionCount
+            #expect(passed == 1)
+            let response = try await proxy.exchange(rule.wrong)
+            #expect(response.status == rule.status, "\(response)")
+            // The head of a chunked request is good, and the API may have seen it.
+            if !rule.wrong.contains("Transfer-Encoding: chunked") { #expect(proxy.api.connectionCount == passed) }
+        }
+    }
+
+    /// Responds once a request has ended, however its end is found.
+    private static let anyBody: RawServer.Script = { connection in
+        var text = ""
+        while true {
+            text += String(decoding: try connection.read(), as: UTF8.self)
+            let isChunked = text.contains("Transfer-Encoding: chunked")
+            if text.hasSuffix(isChunked ? "\r\n0\r\n\r\n" : "\r\n\r\n") {
+                try connection.reply()
+                text = ""
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import JOSE
+import Testing
+
+/// `sign-in proxy`, with curl as the program that cannot sign in.
+@Suite(.timeLimit(.minutes(5)))
+struct ProxyCommandTests {
+    /// Starts the proxy, and returns the address that it prints.
+    private func start(
+        _ fixture: CommandFixture, _ arguments: String...
+    ) async throws -> (process: ChildProcess, address: String) {
+        let process = try fixture.start(["proxy", "--json", "\(fixture.issuer)/api/"] + arguments)
+        let line = try await process.outputLine { !$0.isEmpty }
+        return (process, try #require(try JSON(parsing: Array(line.utf8))["address"]?.string))
+    }
+
+    /// Returns the status and the body of a response.
+    private func curl(_ fixture: CommandFixture, _ arguments: String...) async throws -> (status: Int?, body: JSON?) {
+        let outcome = try await ChildProcess(
+            ["curl", "-s", "-w", "\n%{http_code}"] + arguments, environment: fixture.environment
+        ).outcome()
+        let end = try #require(outcome.output.lastIndex(of: "\n"))
+        let status = Int(outcome.output[end...].dropFirst())
+        return (status, try? JSON(parsing: Array(outcome.output[..<end].utf8)))
+    }
+
+    @Test func `a program reaches the API at a port`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let (process, address) = try await start(fixture)
+            #expect(address.hasPrefix("http://127.0.0.1:") && address.hasSuffix("/api/"))
+            let response = try await curl(fixture, address + "echo?a=b", "-d", "body")
+            #expect(response.status == 200)
+            #expect(response.body?["client_id"]?.string == "demo")
+            #expect(response.body?["body"]?.string == "body")
+            #expect(try await curl(fixture, address.replacing("/api/", with: "/userinfo")).status == 404)
+            process.send(SIGINT)
+            #expect(try await process.outcome().status == 130)
+        }
+    }
+
+    @Test func `a proxy goes on when the user has signed in again`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let socket = fixture.home + "/socket"
+            let (process, address) = try await start(fixture, "--socket", socket, "--profile", "work")
+            #expect(address == socket)
+            let echo = ["--unix-socket", socket, "http://localhost/api/echo"]
+            #expect(try await curl(fixture, echo[0], echo[1], echo[2]).status == 200)
+            _ = try await fixture.run("logout", "--revoke-only", "--json", "--profile", "work").result()
+            let ended = try await curl(fixture, echo[0], echo[1], echo[2])
+            #expect(ended.status == 503)
+            #expect(ended.body?["error"]?["code"]?.string == "sign_in_required")
+            let remedy = try #require(ended.body?["error"]?["remedy"]?.string)
+            #expect(remedy == "sign-in login --profile work")
+            let again = try await ChildProcess(["sh", "-c", remedy], environment: fixture.environment).outcome()
+            #expect(again.status == 0, "\(again)")
+            #expect(try await curl(fixture, echo[0], echo[1], echo[2]).status == 200)
+            process.send(SIGTERM)
+            #expect(try await process.outcome().status == 1)
+            #expect(!FileManager.default.fileExists(atPath: socket))
+        }
+    }
+
+    @Test func `a bound token is proven for each request`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--dpop").result()
+            let (process, address) = try await start(fixture)
+            for _ in 0..<2 { #expect(try await curl(fixture, address + "echo").status == 200) }
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
+    @Test func `systemd can open the socket`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let socket = fixture.home + "/socket"
+            let process = try fixture.start(
+                ["systemd-socket-activate", "-E", "XDG_STATE_HOME", "-E", "HOME", "-l", socket],
+                [BuiltProducts.path("sign-in"), "proxy", "\(fixture.issuer)/api/"])
+            _ = try await process.line { $0.contains("Listening on") }
+            #expect(try await curl(fixture, "--unix-socket", socket, "http://localhost/api/echo").status == 200)
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
+    @Test func `another user's folder and a taken socket are refused`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let open = fixture.home + "/open"
+            try FileManager.default.createDirectory(
+                atPath: open, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
+            let server = "\(fixture.issuer)/api/"
+            let refused = try await fixture.run("proxy", "--json", server, "--socket", open + "/socket")
+            #expect(refused.status == 1)
+            #expect(refused.output.contains("other users can change the folder"))
+            let socket = fixture.home + "/socket"
+            let (process, _) = try await start(fixture, "--socket", socket)
+            let taken = try await fixture.run("proxy", "--json", server, "--socket", socket)
+            #expect(taken.status == 1)
+            #expect(taken.output.contains("another program listens there"))
+            // A process that was killed leaves its socket, which is replaced.
+            process.send(SIGKILL)
+            _ = try await process.outcome()
+            #expect(FileManager.default.fileExists(atPath: socket))
+            let (next, _) = try await start(fixture, "--socket", socket)
+            #expect(try await curl(fixture, "--unix-socket", socket, "http://localhost/api/echo").status == 200)
+            next.send(SIGTERM)
+            _ = try await next.outcome()
+        }
+    }
+
+    @Test func `wrong usage is refused`() async throws {
+        try await withDesk { fixture in
+            let server = "https://api.example.org"
+            for arguments in [
+                [], [server, "--resource", server], [server, "--port", "65536"],
+                [server, "--port", "1", "--socket", "a"],
+            ] {
+                let outcome = try await fixture.start(["proxy"] + arguments).outcome()
+                #expect(outcome.status == 2, "\(arguments): \(outcome)")
+            }
+        }
+    }
+}
