@@ -33,7 +33,7 @@ extension AuthProxy {
         if let origin, request.method == .options, head["access-control-request-method"] != nil {
             try await reader.copyBody(framing, to: nil)
             try await socket.send(ResponseHead.preflight(head, from: origin))
-            return true
+            return head.mayBeFollowed
         }
         var body = RequestStream(body: framing == .none ? nil : BytePipe(keeping: Self.keptBytes))
         if case .length(let length) = framing { body.length = length }

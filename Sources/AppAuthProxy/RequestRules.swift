@@ -115,6 +115,11 @@ package struct RequestRules: Sendable {
     ]
 }
 
+extension RequestHead {
+    /// Whether the client may send another request on the connection (RFC 9112 §9.3). No HTTP/1.0 client may.
+    var mayBeFollowed: Bool { !isVersion10 && !fields.connectionOptions.contains("close") }
+}
+
 extension [RequestHead.Field] {
     /// The options of the connection, in lower case: `close`, and names of fields that are only for it (RFC 9110 §7.6.1).
     var connectionOptions: Set<String> {

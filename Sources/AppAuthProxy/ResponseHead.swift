@@ -25,8 +25,7 @@ struct ResponseHead: Sendable {
         } else {
             framing = head.isVersion10 ? .untilClose : .chunked
         }
-        keepsOpen =
-            !head.isVersion10 && !head.fields.connectionOptions.contains("close") && framing != .untilClose
+        keepsOpen = head.mayBeFollowed
         // The reason phrase has no meaning (RFC 9112 §4).
         var text = "HTTP/1.1 \(response.status.code) \r\n"
         let ofConnection = fields.map { RequestHead.Field(name: $0.name.canonicalName, value: $0.value) }
