@@ -86,6 +86,49 @@ struct ProxyCommandTests {
         }
     }
 
+    @Test func `the resource chooses the session that is for it`() async throws {
+        try await withDesk { fixture in
+            let resource = "\(fixture.issuer)/api/echo"
+            let none = try await fixture.run("proxy", "--json", "--resource", resource)
+            #expect(none.status == 1)
+            #expect(none.output.contains("Sign in with: sign-in login --resource \(resource)"), "\(none)")
+            try await fixture.signIn(profile: "other")
+            _ = try await fixture.login("--resource", resource).result()
+            let process = try fixture.start(["proxy", "--resource", resource])
+            let address = try await process.outputLine { !$0.isEmpty }
+            #expect(address.hasSuffix("/api/echo"))
+            #expect(try await curl(fixture, address).status == 200)
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"))
+    func `programs of other users get no response`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            func status(_ prefix: [String], _ arguments: [String]) async throws -> String {
+                let curl = prefix + ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}"] + arguments
+                return try await ChildProcess(curl, environment: fixture.environment).outcome().output
+            }
+            let other = ["setpriv", "--reuid=65534", "--clear-groups"]
+            let (port, address) = try await start(fixture)
+            #expect(try await status([], [address + "echo"]) == "200")
+            #expect(try await status(other, [address + "echo"]) == "000")
+            let path = fixture.home + "/socket"
+            let (socket, _) = try await start(fixture, "--socket", path)
+            // As if systemd had opened it with another mode.
+            #expect(chmod(fixture.home, 0o711) == 0 && chmod(path, 0o666) == 0)
+            let arguments = ["--unix-socket", path, "http://localhost/api/echo"]
+            #expect(try await status([], arguments) == "200")
+            #expect(try await status(other, arguments) == "000")
+            for process in [port, socket] {
+                process.send(SIGTERM)
+                _ = try await process.outcome()
+            }
+        }
+    }
+
     @Test func `another user's folder and a taken socket are refused`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
