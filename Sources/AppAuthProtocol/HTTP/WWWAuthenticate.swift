@@ -3,7 +3,7 @@ internal import JOSE
 
 /// A challenge of a `WWW-Authenticate` header field (RFC 9110 §11.6.1).
 package struct Challenge: Sendable, Hashable {
-    /// The scheme in lower case.
+    /// The scheme in lower case; empty if the field begins with a parameter, as that of django-oidc-provider does.
     package let scheme: String
     /// The parameters, with names in lower case.
     package let parameters: [String: String]
@@ -28,13 +28,15 @@ package struct Challenge: Sendable, Hashable {
 
         mutating func challenge() -> Challenge? {
             skip(Self.space, Self.tab, Self.comma)
-            guard let scheme = token() else { return nil }
-            skipToken68()
+            let start = rest
+            guard var scheme = token() else { return nil }
+            if rest.first == Self.equals { (scheme, rest) = ("", start) } else { skipToken68() }
             var parameters: [String: String] = [:]
             var repeated: Set<String> = []
             while let (name, value) = parameter() {
                 if parameters.updateValue(value, forKey: name) != nil { repeated.insert(name) }
             }
+            guard !scheme.isEmpty || !parameters.isEmpty else { return nil }
             return Challenge(scheme: scheme.lowercasedASCII, parameters: parameters, repeated: repeated)
         }
 
@@ -91,10 +93,19 @@ package struct Challenge: Sendable, Hashable {
 
 extension TransportResponse {
     /// Whether a resource reports the token as invalid in this response (RFC 6750 §3.1, RFC 9449 §7.1).
-    package var saysInvalidToken: Bool {
-        status == .unauthorized
-            && headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges).contains { challenge in
-                ["bearer", "dpop"].contains(challenge.scheme) && challenge.parameters["error"] == "invalid_token"
-            }
+    package var saysInvalidToken: Bool { status == .unauthorized && tokenErrors.contains("invalid_token") }
+
+    /// Whether the userinfo endpoint may mean that the token is invalid. The endpoint is the issuer's own, so a 401
+    /// without a reason is about the token, and several providers have the reason only in the body, or with status 400.
+    package var mayMeanInvalidToken: Bool {
+        guard status == .unauthorized || status == .badRequest else { return false }
+        let reason = tokenErrors.first ?? (try? JSON(parsing: body))?["error"]?.string
+        return reason == "invalid_token" || reason == nil && status == .unauthorized
+    }
+
+    /// The errors in the challenges for a token.
+    private var tokenErrors: [String] {
+        headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
+            .filter { ["bearer", "dpop", ""].contains($0.scheme) }.compactMap { $0.parameters["error"] }
     }
 }

@@ -78,9 +78,8 @@ extension AuthState {
         let token = try await freshAccessToken()
         let first = try request(token)
         let response = try await send(first, with: token, stage: stage)
-        guard environment.dialect.refusesToken(response), await canReplace(token), first.rewind() else {
-            return response
-        }
+        let isRefused = environment.dialect.refusesToken(response) || stage == .userInfo && response.mayMeanInvalidToken
+        guard isRefused, await canReplace(token), first.rewind() else { return response }
         reject(token)
         let newToken = try await freshAccessToken()
         return try await send(request(newToken), with: newToken, stage: stage)

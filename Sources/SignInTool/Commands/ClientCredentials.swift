@@ -42,7 +42,7 @@ struct ClientCredentials: Command {
         let client = try await client.configuration(
             clientID, at: ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint), in: console.environment
         ).client()
-        console.advice.note(client.authentication)
+        console.advice.note(client.authentication, at: client.provider)
         let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
         let state = try await AuthState.present(
             grant, as: client, store: MemoryTokenStore(), environment: console.environment)

@@ -39,7 +39,6 @@ struct Token: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let validity = minimumValidity.map { Duration.seconds($0) }
         let (result, line) = try await session.withState(console, within: limit) { state in
-            console.advice.note(await state.record.client.authentication)
             let deadline = ContinuousClock.now + limit
             return try await state.patiently(forceRefresh: forceRefresh, until: deadline, console) { isForced in
                 guard isIDToken else {

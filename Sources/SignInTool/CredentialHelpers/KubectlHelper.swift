@@ -20,7 +20,6 @@ struct KubectlHelper: CredentialHelper {
     func respond(_ session: SessionOptions, _ console: Console, limit: Duration) async throws -> Int32 {
         let version = try Self.version()
         let (token, expiry) = try await session.withState(console, within: limit) { state in
-            console.advice.note(await state.record.client.authentication)
             let deadline = ContinuousClock.now + limit
             let token = try await state.patiently(forceRefresh: false, until: deadline, console) { _ in
                 try await state.freshIDToken()

@@ -4,7 +4,6 @@ extension SessionOptions {
     /// Returns a valid access token that programs without the session's keys can use.
     func bearerToken(_ console: Console, within limit: Duration) async throws -> AccessToken {
         try await withState(console, within: limit) { state in
-            console.advice.note(await state.record.client.authentication)
             let deadline = ContinuousClock.now + limit
             return try await state.patiently(forceRefresh: false, until: deadline, console) {
                 try await state.freshAccessToken(forceRefresh: $0).checkedAsBearer()

@@ -19,7 +19,7 @@ extension SignInTarget {
             guard let former = first.registered, !first.isNew else { throw error }
             console.advice.note(nil)
             guard former.isOurs else {
-                error.message += former.replacement(console)
+                error.message += first.change(of: former) ?? former.replacement(console)
                 throw error
             }
             console.say("\(error.message.asSentence).")
@@ -30,10 +30,18 @@ extension SignInTarget {
         }
     }
 
+    /// The end of an error message if the options change how a registered client authenticates.
+    private func change(of known: RegisteredClient) -> String? {
+        guard let used = configuration.authentication?.method, used != known.client.authentication.method else {
+            return nil
+        }
+        return ". The client is registered for \(known.client.authentication.method): leave out --client-auth"
+    }
+
     /// Whether another registration may help.
     private func isAboutRegistration(_ error: AuthError) -> Bool {
-        switch error.code {
-        case .invalidClient, "unauthorized_client": true
+        if error.isAboutClient { return true }
+        return switch error.code {
         case .listener: !isPortNamed
         default: error.stage == .authorization && error.httpStatus.map(Self.refusals.contains) == true
         }

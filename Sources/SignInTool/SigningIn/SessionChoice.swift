@@ -108,11 +108,12 @@ extension SessionOptions {
             }
             await settle(state, console)
             let record = await state.record
-            if let error = error as? AuthError, error.code == .invalidClient {
+            if let error = error as? AuthError, error.isAboutClient, !error.needsSignIn {
                 throw try forgotten(error, record, store, console)
             }
             guard var required = error as? AuthError,
-                required.needsSignIn || !required.missingScope(in: record).isEmpty
+                required.needsSignIn || required.isRejectionOfUserInfo && !record.renewsItself
+                    || !required.missingScope(in: record).isEmpty
             else { throw error }
             let command = try line(store, record, console, requesting: required.missingScope(in: record)).shellLine
             // The line says it better than the library, which knows no command.
@@ -124,19 +125,20 @@ extension SessionOptions {
         }
     }
 
-    /// Returns the error with the way to replace a registration that the provider has forgotten.
+    /// Returns the error with the way to replace a client that the provider no longer accepts, or its credentials.
     private func forgotten(
         _ error: AuthError, _ record: AuthStateRecord, _ store: any TokenStore, _ console: Console
     ) throws -> AuthError {
         let issuer = record.client.provider.issuer.string
-        guard let known = try RegisteredClients.find(issuer: issuer, clientID: record.client.id, for: record.resources)
-        else { return error }
+        let known = try RegisteredClients.find(issuer: issuer, clientID: record.client.id, for: record.resources)
         var error = error
-        console.advice.note(nil)
-        error.message +=
-            known.isOurs
-            ? ". If the provider has forgotten the client, sign in with: \(try line(store, record, console).shellLine)"
-            : known.replacement(console)
+        if let known, !known.isOurs {
+            error.message += known.replacement(console)
+        } else {
+            let change = known == nil ? "changed the client" : "forgotten the client"
+            let line = try line(store, record, console).shellLine
+            error.message += ". If the provider has \(change), sign in with: \(line)"
+        }
         return error
     }
 

@@ -78,7 +78,7 @@ extension SignIn {
             for parameter in request.overruled {
                 console.say("The provider's own address has \(parameter.shownName). Your option takes its place.")
             }
-            console.advice.note(request.client.authentication)
+            console.advice.note(request.client.authentication, at: request.client.provider)
         case .stillWaiting(let request):
             for line in request.whatToCompare { console.say(line) }
             waiting.sayObstacles(console)

@@ -4,10 +4,17 @@ internal import JOSE
 
 /// Advice on an error, in terms of the command's options. It is appended to the error's message.
 struct Advice: Sendable {
-    private let authentication = LockedValue<ClientAuthentication?>(nil)
+    private struct Known { let authentication: ClientAuthentication, methods: [String]? }
 
-    /// Records how the client authenticates; nil if the user does not decide that.
-    func note(_ known: ClientAuthentication?) { authentication.withLock { $0 = known } }
+    private let known = LockedValue<Known?>(nil)
+
+    /// Records how the client authenticates, and the methods that its provider lists; nil if the user does not decide
+    /// that.
+    func note(_ authentication: ClientAuthentication?, at provider: ProviderMetadata? = nil) {
+        known.withLock { known in
+            known = authentication.map { Known(authentication: $0, methods: provider?.tokenEndpointAuthMethods) }
+        }
+    }
 
     /// Returns the error's message with the advice.
     ///
@@ -19,7 +26,7 @@ struct Advice: Sendable {
 
     private func advice(for error: AuthError, _ arguments: [String]) -> String? {
         let description = error.server?.errorDescription?.lowercased() ?? ""
-        if error.code == .invalidClient { return authentication.withLock { $0 }.flatMap(Self.advice) }
+        if error.mayBeAboutClient, let known = known.withLock({ $0 }) { return Self.advice(known, error) }
         if error.code == "invalid_request", description.contains("pushed authorization") { return "use --par" }
         // A provider that has no consent page refuses `prompt=consent`, which a request with offline_access has by default.
         if error.code == "login_required", error.stage == .authorization, !arguments.contains("--prompt") {
@@ -37,6 +44,9 @@ struct Advice: Sendable {
             let line = SignInLine([SignInLine.commands[0]] + arguments.dropFirst()).shellLine
             return "\(without), or sign in with the browser: \(line)"
         }
+        if error.stage == .registration, error.message.contains("application/json, found 'text/html'") {
+            return "the address is a page: register a client in a browser, and sign in with its --client-id"
+        }
         if error.stage == .resource, error.message.contains("name its issuer") { return "use --issuer to name it" }
         if error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
@@ -45,16 +55,27 @@ struct Advice: Sendable {
             return "if it has no OpenID Connect, use --scope without openid"
         }
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
-        // If the provider reports the token as invalid, the library has refreshed it by now.
         if error.isRejectionOfUserInfo, !error.message.contains(". Sign in with: ") {
-            return "the userinfo endpoint rejects this access token: sign in again with openid in --scope"
+            guard arguments.first == SignInLine.commands[0] else {
+                // A session that can refresh its token has done so.
+                return "it rejects a new access token too, and another sign-in would get no other"
+            }
+            let scope = SignInLine(arguments).value(of: "--scope").map([Scope].init(spaceDelimited:))
+            return scope?.contains(.openID) == false
+                ? "the userinfo endpoint takes only tokens of a sign-in with openid in --scope"
+                : "the userinfo endpoint rejects a new access token: sign in without --userinfo"
         }
         return nil
     }
 
-    private static func advice(_ authentication: ClientAuthentication) -> String? {
-        switch authentication {
+    private static func advice(_ known: Known, _ error: AuthError) -> String? {
+        let isListed = known.methods.map { $0.contains(known.authentication.method) }
+        // RFC 6749 §5.2: that code can mean anything else.
+        if error.code == "invalid_request", known.authentication == .none, isListed != false { return nil }
+        return switch known.authentication {
         case .none: "if the client has a secret, pass it with --client-secret-file"
+        case .clientSecretBasic where known.methods?.contains("client_secret_post") == false:
+            "check the client's secret"
         // RFC 6749 §2.3.1: both parts are form-encoded first, which several servers do not decode.
         case .clientSecretBasic: "if the provider does not read the header as it should, use --client-auth post"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
@@ -68,7 +89,18 @@ struct Advice: Sendable {
 
 extension AuthError {
     /// Whether the userinfo endpoint rejects the access token (RFC 6750 §3.1).
-    var isRejectionOfUserInfo: Bool { stage == .userInfo && [401, 403].contains(httpStatus) }
+    var isRejectionOfUserInfo: Bool {
+        stage == .userInfo && ([401, 403].contains(httpStatus) || server?.error == "invalid_token")
+    }
+
+    /// Whether the provider does not know the client, or rejects its authentication (RFC 6749 §5.2). Glewlwyd has
+    /// another code for it.
+    var isAboutClient: Bool { [.invalidClient, "unauthorized_client"].contains(code) }
+
+    /// Whether the error may be one about the client. idpyoidc has a code for it that can mean anything.
+    fileprivate var mayBeAboutClient: Bool {
+        isAboutClient || code == "invalid_request" && [.token, .refresh].contains(stage)
+    }
 }
 
 extension Console {

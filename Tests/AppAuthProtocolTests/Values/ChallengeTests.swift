@@ -12,7 +12,8 @@ struct ChallengeTests {
         #"Negotiate, Bearer error="invalid_token""#, #"Negotiate YII=, Bearer error="invalid_token""#,
         #"NTLM TlRMTVNTUAAB==, Bearer error="invalid_token""#, #"Basic a/b+c, Bearer error="invalid_token""#,
         "\t, ,Bearer\terror=\"invalid_token\",", #"DPoP algs="ES256", Bearer scope="a b",error="invalid_token""#,
-        #"dPoP error="invalid_token", algs="ES256""#,
+        #"dPoP error="invalid_token", algs="ES256""#, "error=invalid_token",
+        #"error="invalid_token", error_description="x""#,
     ])
     func `a challenge with invalid_token is found among others`(field: String) {
         #expect(response([field]).saysInvalidToken)
@@ -21,7 +22,7 @@ struct ChallengeTests {
     @Test(arguments: [
         "", "Bearer", #"Bearer realm="x""#, #"Bearer error="insufficient_scope""#, #"Bearer error="Invalid_token""#,
         #"Bearer error="invalid_token"#, #"Basic error="invalid_token""#,
-        #"Bearer realm="error=invalid_token""#, #"Bearer xerror="invalid_token""#, "error=invalid_token",
+        #"Bearer realm="error=invalid_token""#, #"Bearer xerror="invalid_token""#, "error=",
         #"Bearer error_description="x", Basic error="invalid_token""#, "Bearer =invalid_token", "= \" ,,,",
     ])
     func `any other challenge is none of an invalid token`(field: String) {
@@ -31,6 +32,21 @@ struct ChallengeTests {
     @Test func `several fields count as one list`() {
         #expect(response([#"Basic realm="x""#, #"Bearer error="invalid_token""#]).saysInvalidToken)
         #expect(!response([]).saysInvalidToken)
+    }
+
+    /// The userinfo endpoint has no other reason to reject a token of its issuer.
+    @Test func `the userinfo endpoint may leave out the reason, or the status`() {
+        let body = Array(#"{"error":"invalid_token"}"#.utf8)
+        #expect(response([]).mayMeanInvalidToken)
+        #expect(response(["Bearer"], body: Array(#"{"detail":"Unauthorized"}"#.utf8)).mayMeanInvalidToken)
+        #expect(response([], 400, body: body).mayMeanInvalidToken)
+        for field in ["Bearer", #"Basic error="x""#, #"Bearer error="invalid_token""#, #"error="invalid_token""#] {
+            #expect(response([field], body: body).mayMeanInvalidToken, "\(field)")
+        }
+        #expect(!response([#"Bearer error="insufficient_scope""#], body: body).mayMeanInvalidToken)
+        for status in [200, 400, 403, 404, 500] { #expect(!response([], status).mayMeanInvalidToken, "\(status)") }
+        #expect(!response([], 500, body: body).mayMeanInvalidToken)
+        #expect(!response([#"Bearer error="insufficient_scope""#]).mayMeanInvalidToken)
     }
 
     @Test(arguments: [200, 400, 403, 407, 500])
@@ -55,9 +71,9 @@ struct ChallengeTests {
         #expect(Challenge.challenges(in: "\u{212A}B a=b").map(\.scheme) == ["\u{212A}b"])
     }
 
-    private func response(_ fields: [String], _ status: Int = 401) -> TransportResponse {
+    private func response(_ fields: [String], _ status: Int = 401, body: [UInt8] = []) -> TransportResponse {
         var response = HTTPResponse(status: .init(code: status))
         for field in fields { response.headerFields.append(HTTPField(name: .wwwAuthenticate, value: field)) }
-        return TransportResponse(response, body: [])
+        return TransportResponse(response, body: body)
     }
 }

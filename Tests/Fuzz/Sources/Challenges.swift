@@ -10,9 +10,10 @@ enum Challenges {
         let field = String(decoding: input, as: UTF8.self)
         let challenges = Challenge.challenges(in: field)
         for challenge in challenges {
+            expect(!challenge.scheme.isEmpty || !challenge.parameters.isEmpty, "a challenge of nothing")
             for name in [challenge.scheme] + challenge.parameters.keys {
                 let isLower = !name.utf8.contains { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 }
-                expect(!name.isEmpty && isLower, "a name that is not lower case")
+                expect(isLower, "a name that is not lower case")
                 expect(!name.contains { " \t,=\"".contains($0) }, "a name that is no token")
             }
             for value in challenge.parameters.values {
@@ -23,7 +24,7 @@ enum Challenges {
             HTTPResponse(status: .unauthorized, headerFields: [.wwwAuthenticate: field]), body: [])
         // RFC 6750 §3.1, and RFC 9449 §7.1 for a token that is bound to a key.
         let isDead = challenges.contains {
-            ($0.scheme == "bearer" || $0.scheme == "dpop") && $0.parameters["error"] == "invalid_token"
+            ["bearer", "dpop", ""].contains($0.scheme) && $0.parameters["error"] == "invalid_token"
         }
         // HTTPTypes removes characters that HTTP does not allow, and all beyond Latin-1.
         if HTTPField.isValidValue(field), field.utf8.allSatisfy({ $0 < 0x80 }) {

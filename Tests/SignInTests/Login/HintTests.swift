@@ -47,14 +47,24 @@ struct HintTests {
         }
     }
 
-    @Test func `401 from userinfo names the scope that its token needs`() async throws {
+    @Test func `401 from userinfo names what helps, if anything does`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.status(.unauthorized), at: .userInfo, times: nil)
-            let message = try await fixture.login("--userinfo").failure(1, "invalid_response")
-            #expect(message.contains("openid"), "\(message)")
-            _ = try await fixture.login().result()
-            #expect(
-                try await fixture.run("userinfo", "--json").failure(1, "invalid_response").contains("sign in again"))
+            func refusal(_ line: [String]) async throws -> String {
+                try await fixture.start(line).outcome().failure(1, "invalid_response")
+            }
+            let login = fixture.loginArguments([])
+            #expect(try await refusal(login + ["--userinfo"]).hasSuffix("sign in without --userinfo"))
+            let without = try await refusal(login + ["--userinfo", "--scope", "profile"])
+            #expect(without.hasSuffix("with openid in --scope"), "\(without)")
+            // A token that cannot be refreshed may be one that the provider has revoked.
+            _ = try await fixture.start(login + ["--scope", "openid"]).outcome().result()
+            let revoked = try await refusal(["userinfo", "--json"])
+            let line = try #require(revoked.advised(by: ". Sign in with: "), "\(revoked)")
+            _ = try await fixture.start(["sh", "-c", line], []).outcome()
+            _ = try await fixture.start(login).outcome().result()
+            let renewed = try await refusal(["userinfo", "--json"])
+            #expect(!renewed.contains("Sign in with") && !renewed.contains("openid"), "\(renewed)")
         }
     }
 }

@@ -72,6 +72,36 @@ extension RealServer {
                 #expect(sent.headers[.authorization] == nil && sent.form["client_secret"]?.isEmpty == false)
             }
         },
+        RealServer(
+            "SATOSA", 2026, "the client is registered for client_secret_basic, the user says --client-auth post",
+            "the hint says to leave it out, which helps"
+        ) {
+            try await withDesk { fixture in
+                _ = try await fixture.start(register + [fixture.issuer, "--client-auth", "basic"]).outcome().result()
+                fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+                let login = ["login", "--json", "--issuer", fixture.issuer]
+                let message = try await fixture.start(login + ["--client-auth", "post"]).outcome()
+                    .failure(1, "invalid_client")
+                #expect(message.contains("leave out --client-auth") && !message.contains("rm "), "\(message)")
+                _ = try await fixture.start(login).outcome().result()
+                // Without the option, the registration is what can be replaced.
+                fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+                let refused = try await fixture.start(login).outcome().failure(1, "invalid_client")
+                #expect(!refused.contains("leave out") && refused.contains("replace it with: rm "), "\(refused)")
+            }
+        },
+        RealServer("Fief", 2026, "registration_endpoint is a page, where users register", "the error says so") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.htmlPage, at: .clientRegistration)
+                let message = try await fixture.start(register + [fixture.issuer]).outcome()
+                    .failure(1, "invalid_response")
+                #expect(message.contains("is a page") && message.contains("--client-id"), "\(message)")
+                fixture.provider.fault(.editReply { $0.body = [] }, at: .clientRegistration)
+                let empty = try await fixture.start(register + [fixture.issuer]).outcome()
+                    .failure(1, "invalid_response")
+                #expect(!empty.contains("is a page"), "\(empty)")
+            }
+        },
         RealServer("any", 2026, "--client-auth post without any secret", "wrong usage") {
             try await withDesk { fixture in
                 let message = try await fixture.login("--client-auth", "post").wrongUsage()

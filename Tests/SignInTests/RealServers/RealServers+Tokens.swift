@@ -59,7 +59,7 @@ extension RealServer {
     }
 
     /// The token response of a sign-in.
-    static let tokens: [RealServer] = [statuses, idTokens, lifetimes, hints].flatMap(\.self)
+    static let tokens: [RealServer] = [statuses, idTokens, lifetimes, hints, clientErrors].flatMap(\.self)
 
     private static let statuses: [RealServer] = [
         RealServer("an API gateway", 2025, "the token response has the status 201", "accepted") {
@@ -218,95 +218,100 @@ extension RealServer {
     ]
 
     /// Refresh and revocation.
-    static let refreshes: [RealServer] = [
-        RealServer("Microsoft Entra", 2025, "a refresh with the resource is refused", "its version 2 is never sent one")
-        {
-            for (issuer, isSent) in [
-                ("https://login.microsoftonline.com/0b1c/v2.0", false), ("https://a.ciamlogin.com/0b1c/v2.0", false),
-                ("https://login.microsoftonline.com/0b1c", true),
-                ("https://login.microsoftonline.com.a.example/v2.0", true),
-            ] {
-                var provider = try ProviderMetadata(issuer: Issuer(issuer), endpoints: [:])
-                provider.servesResource = true
-                let sent = RefreshForm().parameters(.session, scope: [], resources: ["https://r.example"], at: provider)
-                #expect(sent.resources.isEmpty != isSent, "\(issuer)")
-            }
-        },
-        RealServer("MCP servers", 2025, "a refresh must name the resource", "it does, after a sign-in for the resource")
-        {
-            try await withResource { fixture, _, url in
-                _ = try await fixture.run("login", "--json", "--resource", url, "--scope", "openid offline_access")
-                    .result()
-                _ = try await fixture.run("token", "--force-refresh", "--json").result()
-                #expect(fixture.provider.log(.token).last?.form.values("resource") == [url])
-                // RFC 8707: a server that refuses it in a refresh is asked once more without.
-                fixture.provider.fault(.oauthError("invalid_target"), at: .token, grantType: "refresh_token")
-                for count in [2, 1] {
-                    let before = fixture.provider.count(.token)
+    static let refreshes: [RealServer] =
+        refusedTokens + refusedScopes + [
+            RealServer(
+                "Microsoft Entra", 2025, "a refresh with the resource is refused", "its version 2 is never sent one"
+            ) {
+                for (issuer, isSent) in [
+                    ("https://login.microsoftonline.com/0b1c/v2.0", false),
+                    ("https://a.ciamlogin.com/0b1c/v2.0", false),
+                    ("https://login.microsoftonline.com/0b1c", true),
+                    ("https://login.microsoftonline.com.a.example/v2.0", true),
+                ] {
+                    var provider = try ProviderMetadata(issuer: Issuer(issuer), endpoints: [:])
+                    provider.servesResource = true
+                    let sent = RefreshForm().parameters(
+                        .session, scope: [], resources: ["https://r.example"], at: provider)
+                    #expect(sent.resources.isEmpty != isSent, "\(issuer)")
+                }
+            },
+            RealServer(
+                "MCP servers", 2025, "a refresh must name the resource", "it does, after a sign-in for the resource"
+            ) {
+                try await withResource { fixture, _, url in
+                    _ = try await fixture.run("login", "--json", "--resource", url, "--scope", "openid offline_access")
+                        .result()
                     _ = try await fixture.run("token", "--force-refresh", "--json").result()
-                    #expect(fixture.provider.count(.token) == before + count)
+                    #expect(fixture.provider.log(.token).last?.form.values("resource") == [url])
+                    // RFC 8707: a server that refuses it in a refresh is asked once more without.
+                    fixture.provider.fault(.oauthError("invalid_target"), at: .token, grantType: "refresh_token")
+                    for count in [2, 1] {
+                        let before = fixture.provider.count(.token)
+                        _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                        #expect(fixture.provider.count(.token) == before + count)
+                        #expect(fixture.provider.log(.token).last?.form.values("resource") == [])
+                    }
+                }
+            },
+            RealServer(
+                "any", 2025, "the user names the resource and the issuer, and the resource was not asked",
+                "no resource in the refresh"
+            ) {
+                try await withResource { fixture, _, url in
+                    _ = try await fixture.login("--resource", url).result()
+                    _ = try await fixture.run("token", "--force-refresh", "--json").result()
                     #expect(fixture.provider.log(.token).last?.form.values("resource") == [])
                 }
-            }
-        },
-        RealServer(
-            "any", 2025, "the user names the resource and the issuer, and the resource was not asked",
-            "no resource in the refresh"
-        ) {
-            try await withResource { fixture, _, url in
-                _ = try await fixture.login("--resource", url).result()
-                _ = try await fixture.run("token", "--force-refresh", "--json").result()
-                #expect(fixture.provider.log(.token).last?.form.values("resource") == [])
-            }
-        },
-        RealServer(
-            "Microsoft Entra", 2025, "a refresh without scope is refused (AADSTS90009)",
-            "once more with it, and from then on"
-        ) {
-            try await withDesk { fixture in
-                _ = try await fixture.login().result()
-                let error: JSON = [
-                    "error": "invalid_request",
-                    "error_description": "AADSTS90009: Application is requesting a token for itself.",
-                ]
-                fixture.provider.fault(.status(.badRequest, json: error), at: .token, grantType: "refresh_token")
-                for count in [2, 1] {
-                    let before = fixture.provider.count(.token)
-                    _ = try await fixture.run("token", "--force-refresh", "--json").result()
-                    #expect(fixture.provider.count(.token) == before + count)
-                    let scope = try #require(fixture.provider.log(.token).last?.form["scope"])
-                    #expect(scope.contains("openid") && scope.contains("profile"))
+            },
+            RealServer(
+                "Microsoft Entra", 2025, "a refresh without scope is refused (AADSTS90009)",
+                "once more with it, and from then on"
+            ) {
+                try await withDesk { fixture in
+                    _ = try await fixture.login().result()
+                    let error: JSON = [
+                        "error": "invalid_request",
+                        "error_description": "AADSTS90009: Application is requesting a token for itself.",
+                    ]
+                    fixture.provider.fault(.status(.badRequest, json: error), at: .token, grantType: "refresh_token")
+                    for count in [2, 1] {
+                        let before = fixture.provider.count(.token)
+                        _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                        #expect(fixture.provider.count(.token) == before + count)
+                        let scope = try #require(fixture.provider.log(.token).last?.form["scope"])
+                        #expect(scope.contains("openid") && scope.contains("profile"))
+                    }
                 }
-            }
-        },
-        RealServer("any", 2025, "a refresh is refused with invalid_request", "not sent again") {
-            try await withDesk { fixture in
-                _ = try await fixture.login().result()
-                fixture.provider.fault(.oauthError("invalid_request"), at: .token, grantType: "refresh_token")
-                try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_request")
-                #expect(fixture.provider.count(.token) == 2)
-            }
-        },
-        RealServer("GitLab", 2025, "revocation is answered with 204", "revoked") {
-            try await withDesk { fixture in
-                _ = try await fixture.login().result()
-                fixture.provider.fault(.editReply { $0 = Reply(.noContent) }, at: .revocation, times: nil)
-                let outcome = try await fixture.run(
-                    "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
-                #expect(try outcome.json()["revoked"] == ["refresh_token", "access_token"], "\(outcome)")
-            }
-        },
-        RealServer("an API gateway", 2025, "revocation is answered with 200 and an error", "not revoked") {
-            try await withDesk { fixture in
-                _ = try await fixture.login().result()
-                fixture.provider.fault(
-                    .status(.ok, json: ["error": "unsupported_token_type"]), at: .revocation, times: nil)
-                let outcome = try await fixture.run(
-                    "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
-                #expect(
-                    try outcome.json()["revoked"] == [] && outcome.errors.contains("unsupported_token_type"),
-                    "\(outcome)")
-            }
-        },
-    ]
+            },
+            RealServer("any", 2025, "a refresh is refused with invalid_request", "not sent again") {
+                try await withDesk { fixture in
+                    _ = try await fixture.login().result()
+                    fixture.provider.fault(.oauthError("invalid_request"), at: .token, grantType: "refresh_token")
+                    try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_request")
+                    #expect(fixture.provider.count(.token) == 2)
+                }
+            },
+            RealServer("GitLab", 2025, "revocation is answered with 204", "revoked") {
+                try await withDesk { fixture in
+                    _ = try await fixture.login().result()
+                    fixture.provider.fault(.editReply { $0 = Reply(.noContent) }, at: .revocation, times: nil)
+                    let outcome = try await fixture.run(
+                        "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
+                    #expect(try outcome.json()["revoked"] == ["refresh_token", "access_token"], "\(outcome)")
+                }
+            },
+            RealServer("an API gateway", 2025, "revocation is answered with 200 and an error", "not revoked") {
+                try await withDesk { fixture in
+                    _ = try await fixture.login().result()
+                    fixture.provider.fault(
+                        .status(.ok, json: ["error": "unsupported_token_type"]), at: .revocation, times: nil)
+                    let outcome = try await fixture.run(
+                        "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
+                    #expect(
+                        try outcome.json()["revoked"] == [] && outcome.errors.contains("unsupported_token_type"),
+                        "\(outcome)")
+                }
+            },
+        ]
 }
