@@ -81,19 +81,20 @@ struct Exchange: Command {
     }
 
     private func request(of subject: SecurityToken) throws -> TokenExchangeRequest {
-        var request = TokenExchangeRequest(of: subject, actor: try actorFile.map { try token($0, actorType) })
+        var request = TokenExchangeRequest(
+            of: subject, actor: try actorFile.map { try token($0, of: "--actor-token-file", actorType) })
         request.requestedKind = requestedType?.kind
         (request.audience, request.resources) = (audience, resource)
         request.scope = [Scope](spaceDelimited: scope)
         return request
     }
 
-    private func token(_ file: String, _ type: TokenTypeName?) throws -> SecurityToken {
-        SecurityToken(try SecretFile.read(file), kind: type?.kind ?? .accessToken)
+    private func token(_ file: String, of option: String, _ type: TokenTypeName?) throws -> SecurityToken {
+        SecurityToken(try SecretFile.read(file, of: option), kind: type?.kind ?? .accessToken)
     }
 
     private func ofFile(_ file: String, _ environment: Environment) async throws -> ExchangedToken {
-        let request = try request(of: token(file, subjectType))
+        let request = try request(of: token(file, of: "--subject-token-file", subjectType))
         let client = try await client.configuration(
             session.clientID ?? "", at: ProviderPreset(issuer: session.issuer, tokenEndpoint: tokenEndpoint),
             in: environment

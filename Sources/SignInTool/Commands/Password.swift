@@ -37,7 +37,8 @@ struct Password: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
         let grant = try TokenGrant.resourceOwnerPassword(
-            username: username, password: SecretFile.read(passwordFile), scope: [Scope](spaceDelimited: scope))
+            username: username, password: SecretFile.read(passwordFile, of: "--password-file"),
+            scope: [Scope](spaceDelimited: scope))
         let client = try await client.configuration(
             clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
         ).client()

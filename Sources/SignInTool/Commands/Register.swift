@@ -86,7 +86,8 @@ struct Register: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let (token, statement) = try (
-            initialAccessTokenFile.map(SecretFile.read), softwareStatementFile.map(SecretFile.read)
+            initialAccessTokenFile.map { try SecretFile.read($0, of: "--initial-access-token-file") },
+            softwareStatementFile.map { try SecretFile.read($0, of: "--software-statement-file") }
         )
         let keyPath = try keyFile?.absolutePath
         var uris = redirectURIs

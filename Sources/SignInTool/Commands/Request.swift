@@ -218,7 +218,8 @@ struct Request: Command {
             throw CancellationError()
         } catch {
             throw AuthError(
-                .invalidConfiguration, .configuration, "\(dataFile): \(error.description)", outcome: .notSent)
+                .invalidConfiguration, .configuration, "--data-file: \(dataFile): \(error.description)",
+                outcome: .notSent)
         }
     }
 

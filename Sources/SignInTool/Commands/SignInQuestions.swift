@@ -133,7 +133,7 @@ struct SignInQuestions {
             "A file with the client's secret, or only Enter for none: ", expecting: nil,
             orElse: WrongUsage("expected --client-secret-file")
         ) { text in
-            if !text.isEmpty { _ = try SecretFile.read(text) }
+            if !text.isEmpty { _ = try SecretFile.read(text, of: nil) }
             return text
         }
         if !file.isEmpty { words += ["--client-secret-file", file] }

@@ -92,7 +92,7 @@ struct ClientOptions: ParsableArguments, Sendable {
         if let assertionFile {
             return (nil, .assertion(named: try assertionFile.absolutePath))
         }
-        let secret = try secretFile.map(SecretFile.read)
+        let secret = try secretFile.map { try SecretFile.read($0, of: "--client-secret-file") }
         switch (method, secret) {
         case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
         case (.post, let secret?): return (secret, .clientSecretPost(secret))

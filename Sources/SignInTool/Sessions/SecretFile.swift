@@ -2,9 +2,11 @@ internal import AppAuth
 
 /// A secret in a file or from a pipe. One line break at its end is removed.
 enum SecretFile {
-    static func read(_ path: String) throws -> Secret {
+    /// - Parameter option: The option or variable that names the file, for errors; nil if the user has typed the path.
+    static func read(_ path: String, of option: String?) throws -> Secret {
         func refusal(_ why: String) -> AuthError {
-            AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)
+            let place = option.map { "\($0): \(path)" } ?? path
+            return AuthError(.invalidConfiguration, .configuration, "\(place): \(why)", outcome: .notSent)
         }
         let bytes: [UInt8]
         do { bytes = try InputFile.readWaiting(path, atMost: 64 << 10) } catch .cancelled {

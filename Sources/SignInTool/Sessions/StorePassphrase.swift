@@ -5,7 +5,7 @@ internal import Glibc
 /// credential `sign-in-passphrase`.
 enum StorePassphrase {
     /// Read once, since the file may be a pipe.
-    private static let key = Result { try SessionEncryptionKey(passphrase: SecretFile.read(source())) }
+    private static let key = Result { try SessionEncryptionKey(passphrase: read()) }
 
     /// Returns the store of an encrypted file. Without a passphrase, the file can be listed and set aside, but not read.
     ///
@@ -19,10 +19,11 @@ enum StorePassphrase {
     /// Throws if there is no passphrase, for a session that is to be written.
     static func require() throws { _ = try key.get() }
 
-    private static func source() throws -> String {
-        if let path = variable("SIGN_IN_PASSPHRASE_FILE") { return path }
+    private static func read() throws -> Secret {
+        let name = "SIGN_IN_PASSPHRASE_FILE"
+        if let path = variable(name) { return try SecretFile.read(path, of: name) }
         if let folder = variable("CREDENTIALS_DIRECTORY"), access("\(folder)/sign-in-passphrase", F_OK) == 0 {
-            return "\(folder)/sign-in-passphrase"
+            return try SecretFile.read("\(folder)/sign-in-passphrase", of: nil)
         }
         throw AuthError(
             .invalidConfiguration, .configuration,

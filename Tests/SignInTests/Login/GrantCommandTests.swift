@@ -247,7 +247,9 @@ struct GrantCommandTests {
             var arguments = try passwordArguments(fixture)
             arguments[arguments.count - 2] = fixture.home + "/none"
             let outcome = try await fixture.start(arguments).outcome()
-            #expect(try outcome.failure(1, "invalid_configuration").contains("/none: No such file"))
+            #expect(
+                try outcome.failure(1, "invalid_configuration")
+                    .contains("--password-file: \(fixture.home)/none: No such file"))
             #expect(fixture.ownRequests.isEmpty)
         }
     }

@@ -47,6 +47,21 @@ struct HintTests {
         }
     }
 
+    @Test(arguments: [
+        ("--client-secret-file", ["login", "--client-id", "demo"]),
+        ("--initial-access-token-file", ["register", "--redirect-uri", "http://127.0.0.1/a"]),
+        ("--software-statement-file", ["register", "--redirect-uri", "http://127.0.0.1/a"]),
+        ("--subject-token-file", ["exchange", "--client-id", "demo"]),
+    ])
+    func `a file that cannot be read is named with its option`(option: String, line: [String]) async throws {
+        try await withDesk { fixture in
+            let path = fixture.home + "/none"
+            let outcome = try await fixture.start(line + ["--issuer", fixture.issuer, option, path, "--json"]).outcome()
+            let message = try outcome.failure(1, "invalid_configuration")
+            #expect(message == "\(option): \(path): No such file or directory")
+        }
+    }
+
     @Test func `401 from userinfo names what helps, if anything does`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.status(.unauthorized), at: .userInfo, times: nil)
