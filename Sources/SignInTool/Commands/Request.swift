@@ -144,7 +144,9 @@ struct Request: Command {
                     ? "The resource does not say which scopes it requires, so another sign-in would not help."
                     : "The session has the scopes that the resource requires, so another sign-in would not help.")
         }
-        guard try await mayStepUp(record, for: challenge, scope: needed, console) else {
+        let line = try session.line(store, record, console, requesting: needed, isComplete: true)
+        let usual = try session.line(store, record, console, isComplete: true)
+        guard try await mayStepUp(record, for: challenge, scope: needed, orElse: usual, console) else {
             return .leftOut("You did not sign in again.")
         }
         if let preset = record.client.provider.preset {
@@ -161,7 +163,6 @@ struct Request: Command {
         // A code for another device carries no further parameters.
         let deviceLine =
             isAboutScope ? try session.line(store, record, console, requesting: needed, by: "device") : nil
-        let line = try session.line(store, record, console, requesting: needed, isComplete: true)
         return .done(
             try await signIn.run(store: store, console, until: deadline, line: line, deviceLine: deviceLine))
     }
@@ -171,7 +172,8 @@ struct Request: Command {
     /// - Throws: ``AuthError`` with ``AuthError/Code/confirmationRequired`` if the resource is not one of the session's,
     ///   and neither the options nor a user at a terminal agree.
     private func mayStepUp(
-        _ record: AuthStateRecord, for challenge: StepUpChallenge, scope: [Scope], _ console: Console
+        _ record: AuthStateRecord, for challenge: StepUpChallenge, scope: [Scope], orElse line: SignInLine,
+        _ console: Console
     ) async throws -> Bool {
         let target = try SecureURL(url)
         let api = target.shownHost + target.path
@@ -185,8 +187,8 @@ struct Request: Command {
         guard (scope.spaceDelimited ?? "").utf8.count <= Self.shownScope else {
             throw AuthError(
                 .invalidResponse, .authorization,
-                "\(api) requires \(scope.count) scopes, too many to show. Sign in with those that you want it to "
-                    + "have: use --scope", outcome: .notSent)
+                "\(api) requires \(scope.count) scopes, too many to show. Name those that you want it to have with "
+                    + "--scope. Sign in with: \(line.shellLine)", outcome: .notSent)
         }
         guard console.canAsk else {
             let resource = "\(target.scheme)://\(target.authority)\(target.path)"

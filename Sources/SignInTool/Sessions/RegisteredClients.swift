@@ -99,8 +99,10 @@ struct RegisteredClients: Sendable {
     /// is used.
     static func mayHaveAny(at issuer: String) -> Bool { (try? all(at: issuer).allSatisfy(\.isOurs)) != true }
 
-    /// Returns the registered clients of an issuer.
-    static func all(at issuer: String) throws -> [RegisteredClient] { try RegisteredClients()?.all(at: issuer) ?? [] }
+    /// Returns the registered clients of an issuer, or all of them.
+    static func all(at issuer: String? = nil) throws -> [RegisteredClient] {
+        try RegisteredClients()?.all(at: issuer.map { try Issuer($0) }) ?? []
+    }
 
     private static func client(_ path: String) throws -> RegisteredClient? {
         do {
@@ -114,15 +116,15 @@ struct RegisteredClients: Sendable {
         }
     }
 
-    private func all(at issuer: String) throws -> [RegisteredClient] {
+    private func all(at issuer: Issuer?) throws -> [RegisteredClient] {
         let names: [String]
         do { names = try FolderNames.read(path) } catch  where error.number == ENOENT && !StateFile.isThere(path) {
             return []
         } catch { throw AuthError.unopened(path, path, "cannot be read", errno: error.number) }
-        let issuer = try Issuer(issuer)
-        return try names.sorted().filter { $0.hasSuffix(".json") && SessionName.mayBelong($0, to: issuer) }
+        func mayBelong(_ name: String) -> Bool { issuer.map { SessionName.mayBelong(name, to: $0) } ?? true }
+        return try names.sorted().filter { $0.hasSuffix(".json") && mayBelong($0) }
             .compactMap { try Self.client("\(path)/\($0)") }
-            .filter { $0.client.provider.issuer == issuer }
+            .filter { issuer == nil || $0.client.provider.issuer == issuer }
     }
 }
 

@@ -154,7 +154,23 @@ extension SessionOptions {
         }
         let isInUse = try profile == nil && variable(Profile.variableInUse) == nil && chosenProfile != nil
         return (isInUse ? " with the profile in use, unless you choose none: sign-in use --none" : "")
-            + ". Sign in with: \(try line(found, nil, console).shellLine)"
+            + ". Sign in with: \(try completed.line(found, nil, console).shellLine)"
+    }
+
+    /// The options; if they name nothing, those of the only profile that is signed out, or of the only registered client.
+    private var completed: SessionOptions {
+        get throws {
+            guard try chosenProfile == nil, issuer == nil, clientID == nil, store == nil else { return self }
+            var options = self
+            // Only for the message: what cannot be read is not offered.
+            let profiles = (try? Profile.all()) ?? []
+            let clients = ((try? RegisteredClients.all()) ?? []).filter { !$0.isOurs }
+            if profiles.count == 1 { options.profile = profiles[0] }
+            if profiles.isEmpty, clients.count == 1 {
+                (options.issuer, options.clientID) = (clients[0].client.provider.issuer.string, clients[0].client.id)
+            }
+            return options
+        }
     }
 
     /// Returns the options that select the profiles with a session of the client that the options name.
@@ -193,9 +209,10 @@ extension SessionOptions {
         } else if let record {
             words = record.signInAgain(requesting: missing, by: name)
         } else {
-            words = [
-                name ?? SignInLine.commands[0], "--issuer", issuer ?? "URL", "--client-id", clientID ?? "ID",
-            ]
+            // On a terminal, it asks for what is missing.
+            words = [name ?? SignInLine.commands[0]]
+            words += issuer.map { ["--issuer", $0] } ?? []
+            words += clientID.map { ["--client-id", $0] } ?? []
         }
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }

@@ -6,7 +6,8 @@ import Testing
 
 /// A situation in which the command prints a remedy, and what the user then does.
 ///
-/// All lines are for `sh`. In them and in the words of the remedy, `ISSUER` stands for the provider's issuer.
+/// All lines are for `sh`. In them and in the words of the remedy, `ISSUER` stands for the provider's issuer. In the
+/// lines, `API` stands for the URL of its resource.
 private struct Remedy: Sendable, CustomTestStringConvertible {
     enum Step: Sendable {
         /// Repeats the line with the printed options.
@@ -83,6 +84,53 @@ extension Remedy {
             try Data(secret.utf8).write(to: URL(filePath: fixture.home + "/secret"))
         },
         Remedy(
+            "a client whose secret was changed at the provider", "sign-in token --force-refresh",
+            prints:
+                "sign in with: sign-in login --issuer ISSUER --client-id demo-confidential --client-secret-file FILE",
+            .first("sign-in login --issuer ISSUER --client-id demo-confidential --client-secret-file \"$HOME/secret\"")
+        ) { fixture in
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            try Data(secret.utf8).write(to: URL(filePath: fixture.home + "/secret"))
+            let options = ["--client-secret-file", fixture.home + "/secret"]
+            _ = try await fixture.start(fixture.loginArguments(options, client: "demo-confidential")).outcome().result()
+            fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+        },
+        Remedy(
+            "the session of the same client is for something else", "sign-in login --resource API",
+            prints: "give this one a name with --profile", .adding("--profile other"), status: 2,
+            .demo { $0.resourceDescription = ResourceDescription(scopes: ["profile"]) }
+        ) { fixture in
+            try await fixture.signIn()
+            fixture.provider.fault(
+                .editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
+        },
+        Remedy(
+            "a resource that requires more scopes than can be shown", "sign-in request API --step-up",
+            prints: "with --scope. Sign in with: \(login)", .first(login + " --scope 'openid offline_access profile'")
+        ) { fixture in
+            try await fixture.signIn()
+            let scope = (0..<200).map { "scope\($0)" }.joined(separator: " ")
+            let challenge = "Bearer error=\"insufficient_scope\", scope=\"\(scope)\""
+            fixture.provider.fault(.status(.forbidden, [.wwwAuthenticate: challenge]), at: .api)
+        },
+        Remedy(
+            "an encrypted store without its passphrase", login + " --store encrypted:\"$HOME/s\"",
+            prints: "Set SIGN_IN_PASSPHRASE_FILE to the path of a file that contains it",
+            .first("export SIGN_IN_PASSPHRASE_FILE=\"$HOME/passphrase\"")
+        ) { try Data("correct horse".utf8).write(to: URL(filePath: $0.home + "/passphrase")) },
+        Remedy(
+            "an encrypted store with another passphrase",
+            "export SIGN_IN_PASSPHRASE_FILE=\"$HOME/other\"; sign-in token --store encrypted:\"$HOME/s\"",
+            prints: "Set SIGN_IN_PASSPHRASE_FILE to a file with the right passphrase",
+            .replacing("$HOME/other", with: "$HOME/passphrase")
+        ) { fixture in
+            for (name, passphrase) in [("passphrase", "correct horse"), ("other", "battery staple")] {
+                try Data(passphrase.utf8).write(to: URL(filePath: "\(fixture.home)/\(name)"))
+            }
+            let variable = ["SIGN_IN_PASSPHRASE_FILE": fixture.home + "/passphrase"]
+            _ = try await fixture.login("--store", "encrypted:\(fixture.home)/s", with: variable).result()
+        },
+        Remedy(
             "another user signs in with a profile", "\(bob) sign-in login --profile work",
             prints: "To replace it, sign out of it first: sign-in logout --profile work",
             .first("sign-in logout --profile work"), .demo { $0.users.append(.bob) }
@@ -114,6 +162,21 @@ extension Remedy {
         Remedy(
             "nobody is signed in", "sign-in token --issuer ISSUER --client-id demo", prints: ". Sign in with: \(login)",
             .first(login)),
+        Remedy(
+            "nothing is stored but a profile", "sign-in token", prints: ". Sign in with: sign-in login --profile work",
+            .first("sign-in login --profile work")
+        ) { fixture in
+            try await fixture.signIn(profile: "work")
+            _ = try await fixture.run("logout", "--local", "--json").result()
+        },
+        Remedy(
+            "nothing is stored but a registered client", "sign-in token",
+            prints: ". Sign in with: sign-in login --issuer ISSUER --client-id ",
+            .first("sign-in login --issuer ISSUER")
+        ) { fixture in
+            let uri = "http://127.0.0.1/callback"
+            _ = try await fixture.run("register", "--json", "--issuer", fixture.issuer, "--redirect-uri", uri).result()
+        },
         Remedy(
             "the profile in use is signed out", "sign-in token",
             prints: "unless you choose none: sign-in use --none", .first("sign-in use --none")
@@ -192,6 +255,7 @@ struct AdviceTests {
             try await remedy.prepare(fixture)
             func run(_ line: String) async throws -> Outcome {
                 let line = line.replacing("ISSUER", with: fixture.issuer)
+                    .replacing("API", with: fixture.provider.url(.api))
                 return try await fixture.start(["sh", "-c", line], []).outcome()
             }
             let before = try await run(remedy.line)

@@ -62,6 +62,19 @@ struct HintTests {
         }
     }
 
+    @Test func `with nothing stored, the sign-in that asks for the rest is named`() async throws {
+        try await withDesk { fixture in
+            for (options, words) in [
+                ([], ""), (["--issuer", fixture.issuer], " --issuer \(fixture.issuer)"),
+                (["--client-id", "demo"], " --client-id demo"),
+            ] as [([String], String)] {
+                let message = try await fixture.start(["token", "--json"] + options).outcome()
+                    .failure(1, "sign_in_required")
+                #expect(message.hasSuffix(". Sign in with: sign-in login\(words)"), "\(message)")
+            }
+        }
+    }
+
     @Test func `401 from userinfo names what helps, if anything does`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.status(.unauthorized), at: .userInfo, times: nil)

@@ -30,17 +30,26 @@ struct ProxyTests {
         }
     }
 
-    @Test func `if the proxy does not authenticate the user, the error names --proxy-auth`() async throws {
-        let proxy = try SimpleServer { _ in
-            SimpleResponse(
-                status: "407 Proxy Authentication Required", headers: [("Proxy-Authenticate", "Negotiate")])
+    @Test func `if the proxy does not authenticate the user, the error names --proxy-auth, which helps`() async throws {
+        let proxy = try SimpleServer { request in
+            let isDigest = request.headers["proxy-authorization"]?.hasPrefix("Digest ") == true
+            guard !isDigest else { return SimpleResponse(status: "502 Bad Gateway") }
+            let challenge = #"Digest realm="proxy", nonce="abc", qop="auth""#
+            return SimpleResponse(
+                status: "407 Proxy Authentication Required", headers: [("Proxy-Authenticate", challenge)])
         }
         defer { proxy.stop() }
         try await withDesk { fixture in
-            let outcome = try await fixture.start(
-                ["discover", "https://server.example", "--json"], ["https_proxy": "http://\(proxy.host)"]
-            ).outcome()
-            #expect(try outcome.failure(1, "transport").hasSuffix("use --proxy-auth"), "\(outcome)")
+            func refusal(_ options: String...) async throws -> String {
+                try await fixture.start(
+                    ["discover", "https://server.example", "--json"] + options,
+                    ["https_proxy": "http://zoe:looking-glass@\(proxy.host)"]
+                ).outcome().failure(1, "transport")
+            }
+            let message = try await refusal()
+            #expect(message.contains("407") && message.hasSuffix("use --proxy-auth"), "\(message)")
+            let after = try await refusal("--proxy-auth", "digest")
+            #expect(after.contains("502") && !after.contains("--proxy-auth"), "\(after)")
         }
     }
 

@@ -82,8 +82,16 @@ struct TerminalTests {
         var configuration = LocalProvider.Configuration.demo
         configuration.clients.append(RegisteredClient(id: "second", redirectURIs: [.anyLoopback]))
         try await withDesk(configuration) { fixture in
+            // Each of the commands works, but those that ask.
             func text() async throws -> String {
-                try await terminal(fixture, [], with: ["NO_COLOR": "1"]).replacing("\r\n", with: "\n")
+                let text = try await terminal(fixture, [], with: ["NO_COLOR": "1"]).replacing("\r\n", with: "\n")
+                let next = text.split(separator: "\n").drop { $0 != "Next:" }.dropFirst()
+                for line in next where !["  sign-in login", "  sign-in demo"].contains(line) {
+                    let line = line.replacing("URL", with: fixture.provider.url(.api))
+                    let outcome = try await fixture.start(["sh", "-c", String(line)], []).outcome()
+                    #expect(outcome.status == 0, "\(line): \(outcome)")
+                }
+                return text
             }
             #expect(try await text() == "No session is stored.\n\nNext:\n  sign-in login\n  sign-in demo\n")
             try await fixture.signIn()
