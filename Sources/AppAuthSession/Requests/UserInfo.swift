@@ -5,8 +5,10 @@ internal import JOSE
 extension AuthState {
     /// Fetches the user's claims from the userinfo endpoint (OpenID Connect Core §5.3), with a valid access token.
     ///
-    /// The response is accepted only if its `sub` is the ID token's (§5.3.2). A session without an ID token has nothing
-    /// to compare with. A signed response is verified with the provider's keys; an encrypted one is decrypted first.
+    /// If the endpoint rejects the token, even with a 401 that gives no reason, the token is refreshed and the request is
+    /// sent once more. The response is accepted only if its `sub` is the ID token's (§5.3.2). A session without an ID
+    /// token has nothing to compare with. A signed response is verified with the provider's keys; an encrypted one is
+    /// decrypted first.
     ///
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
     ///   ``AuthError/Code/invalidResponse``, and the errors of ``send(_:)``.
