@@ -35,7 +35,7 @@ extension AuthProxy {
             try await socket.send(ResponseHead.preflight(head, from: origin))
             return head.mayBeFollowed
         }
-        var body = RequestStream(body: framing == .none ? nil : BytePipe(keeping: Self.keptBytes))
+        var body = RequestStream(body: framing == .noBody ? nil : BytePipe(keeping: Self.keptBytes))
         if case .length(let length) = framing { body.length = length }
         body.expectsContinue = body.body != nil && head["expect"] != nil && !head.isVersion10
         let response = ClientResponse(on: socket)

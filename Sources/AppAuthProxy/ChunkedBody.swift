@@ -3,7 +3,7 @@ internal import JOSE
 
 /// How the end of a request's body is found (RFC 9112 §6.3).
 package enum BodyFraming: Sendable, Hashable {
-    case none
+    case noBody
     case length(Int)
     case chunked
 
@@ -24,7 +24,7 @@ package enum BodyFraming: Sendable, Hashable {
             else { throw .badRequest }
             self = .length(count)
         } else {
-            self = .none
+            self = .noBody
         }
     }
 }

@@ -29,7 +29,7 @@ final class RequestReader: @unchecked Sendable {
     /// Copies the body of the request as fast as it is taken.
     func copyBody(_ framing: BodyFraming, to body: BytePipe?) async throws {
         switch framing {
-        case .none: break
+        case .noBody: break
         case .length(var rest):
             while rest > 0 {
                 let bytes = try await receive().prefix(rest)

@@ -16,7 +16,12 @@ struct ResponseHead: Sendable {
     ///   - server: The server, whose absolute redirects lead through the proxy.
     ///   - origin: The web page of another origin that may read the response.
     init(_ response: HTTPResponse, to head: RequestHead, from server: SecureURL, readableBy origin: String?) {
-        let fields = response.headerFields
+        var fields = response.headerFields
+        // RFC 9112 §6.3: a coding overrides a length. With another length than libcurl's, the client would take a part of the
+        // body for the next response.
+        let lengths = fields[values: .contentLength].compactMap { Int($0) }
+        let isCoded = fields.contains(.transferEncoding)
+        fields[.contentLength] = lengths.count == 1 && lengths[0] >= 0 && !isCoded ? "\(lengths[0])" : nil
         // RFC 9110 §6.4.1.
         if head.method == "HEAD" || [.noContent, .notModified].contains(response.status) {
             framing = .none

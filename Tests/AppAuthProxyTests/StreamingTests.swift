@@ -124,6 +124,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", "4\r\nbody\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", "4\r\nbody\r\n0\r\n\r\n"),
+        ("Content-Length: 4\r\n\r\nbody", "body"), ("Connection: close\r\n\r\nbody", "4\r\nbody\r\n0\r\n\r\n"),
+    ])
+    func `a response has one end`(_ sent: String, _ body: String) async throws {
+        try await ProxyFixture.run { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\n" + sent)
+        } _: { proxy in
+            let response = try await proxy.exchange(ProxyFixture.request())
+            #expect(response.hasSuffix("\r\n\r\n" + body), "\(response)")
+            #expect(response.contains("Content-Length: 4") == (body == "body"))
+            #expect(response.contains("Transfer-Encoding: chunked") == (body != "body"))
+        }
+    }
+
     @Test func `a connection has several requests`() async throws {
         try await ProxyFixture.run { proxy in
             let client = try RawClient(proxy.path)

@@ -55,6 +55,7 @@ struct Proxy: Command {
                 for: server, on: listener(), allowing: Set(allowedOrigins),
                 remedy: { challenge in
                     let record = await current.known.record
+                    if let challenge, !challenge.mayBeMet(with: record.scope) { return nil }
                     let line = try? session.line(
                         store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)
                     return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }
@@ -122,6 +123,13 @@ private actor CurrentSession {
 }
 
 extension StepUpChallenge {
+    /// Whether a sign-in by the command line may meet the demand.
+    ///
+    /// - Parameter known: The scopes of the session. Another sign-in would have no more than these.
+    fileprivate func mayBeMet(with known: [Scope]) -> Bool {
+        claims == nil && (!words.isEmpty || !scope.allSatisfy(known.contains))
+    }
+
     /// The options of a sign-in that meets the demand, beside its scopes.
     fileprivate var words: [String] {
         (acrValues.isEmpty ? [] : ["--acr-values", acrValues.joined(separator: " ")])

@@ -21,7 +21,7 @@ enum ProxyRequests {
         case .length?, .chunked?:
             let fields = head.fields.filter { ["content-length", "transfer-encoding"].contains($0.name) }
             expect(fields.count == 1, "a body with two ends")
-        case Optional.none?, nil: expect(read.body.isEmpty, "a body without an end")
+        case .noBody?, nil: expect(read.body.isEmpty, "a body without an end")
         }
         if let request = try? rules.request(for: head) { check(request) }
     }
@@ -48,7 +48,7 @@ enum ProxyRequests {
                 }
                 switch result.framing {
                 case nil: continue
-                case .some(.none): result.isOver = true
+                case .noBody: result.isOver = true
                 case .length(let length):
                     let taken = bytes.prefix(length - result.body.count)
                     result.body += taken
