@@ -238,7 +238,8 @@ struct Request: Command {
     /// Returns the body unchanged for a pipe or a file, and without control characters for a terminal.
     private static func printable(_ body: [UInt8]) -> [UInt8] {
         guard Console.isTerminal(.output) else { return body }
-        let lines = String(decoding: body, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        let text = String(decoding: body, as: UTF8.self)
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         return Array((lines.map { String($0).onOneLine }.joined(separator: "\n") + "\n").utf8)
     }
 }

@@ -131,6 +131,8 @@ struct ForgottenClientTests {
             let options = [
                 "--redirect-uri", "http://127.0.0.1/it's", "--scope", "openid profile", "--client-auth", "post",
             ]
+            let scope = Fault.editDocument { $0["scope"] = "openid profile" }
+            fixture.provider.fault(scope, at: .clientRegistration, times: 2)
             _ = try await fixture.start(["register", "--json", "--issuer", fixture.issuer] + options).outcome().result()
             let before = try clients(fixture)
             fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
