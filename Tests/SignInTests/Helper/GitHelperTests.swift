@@ -38,7 +38,7 @@ struct GitHelperTests {
             let token = try await fixture.run("token").output.dropLast()
             #expect(server.server.requests.last?.basic?.password == String(token))
             let search = try await ChildProcess(
-                ["grep", "-r", "-F", "-l", String(token), "\(fixture.home)/clone", "\(fixture.home)/gitconfig"],
+                ["grep", "-r", "-F", "-l", "-e", String(token), "\(fixture.home)/clone", "\(fixture.home)/gitconfig"],
                 environment: fixture.environment
             ).outcome()
             #expect(search.status == 1 && search.output.isEmpty, "\(search)")
