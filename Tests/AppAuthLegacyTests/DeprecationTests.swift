@@ -5,9 +5,9 @@ import Testing
 /// The grants that RFC 9700 advises against are deprecated; they exist for old servers.
 struct DeprecationTests {
     @Test(arguments: [
-        ("AppAuthLegacy/PasswordGrant.swift", "public static func password(", "RFC 9700 §2.4"),
+        ("AppAuthLegacy/TokenGrant+Password.swift", "public static func password(", "RFC 9700 §2.4"),
         ("AppAuthLegacy/OPro.swift", "public static func oPRO(email:", "RFC 9700 §2.4"),
-        ("AppAuthLegacy/Moltin.swift", "public static func moltinImplicit(", "RFC 9700 §2.5"),
+        ("AppAuthLegacy/Dialect+Moltin.swift", "public static func moltinImplicit(", "RFC 9700 §2.5"),
         ("SevenPass/SevenPassGrants.swift", "public func signIn(login:", "RFC 9700 §2.4"),
     ])
     func `it is deprecated, with the section`(file: String, declaration: String, section: String) throws {
