@@ -27,7 +27,9 @@ public struct ProxyListener: Sendable {
     ///   the user. Use a Unix socket then.
     public static func loopback(port: UInt16 = 0) throws -> ProxyListener {
         let sockets = try LoopbackSockets(host: .both, ports: [port], backlog: 1024, for: "the proxy")
-        do { return try ProxyListener(ports: [sockets.port], sockets.descriptors) } catch {
+        do {
+            return try ProxyListener(ports: [sockets.port], sockets.descriptors) { sockets.close() }
+        } catch {
             sockets.close()
             throw error
         }
@@ -71,6 +73,8 @@ public struct ProxyListener: Sendable {
         func number(_ name: String) -> Int32? { shims_secure_getenv(name).flatMap { Int32(String(cString: $0)) } }
         guard number("LISTEN_PID") == getpid(), let count = number("LISTEN_FDS"), 1...64 ~= count else { return nil }
         let sockets = Array(3..<(3 + count))
+        // Without shutdown(2): systemd goes on to listen, for the next process.
+        let close = { @Sendable in for socket in sockets { _ = Glibc.close(socket) } }
         var (families, ports): (Set<Int32>, [UInt16]) = ([], [])
         for socket in sockets {
             var port: UInt16 = 0
@@ -78,7 +82,7 @@ public struct ProxyListener: Sendable {
             ports.append(port)
         }
         if families == [AF_UNIX] {
-            return ProxyListener(address: "the socket of systemd", sockets) { sockets.forEach(shims_end) }
+            return ProxyListener(address: "the socket of systemd", sockets, cleanUp: close)
         }
         guard families.isSubset(of: [AF_INET, AF_INET6]) else {
             throw AuthError(
@@ -86,20 +90,22 @@ public struct ProxyListener: Sendable {
                 "expected sockets on 127.0.0.1 or [::1], or only Unix sockets, in LISTEN_FDS: check ListenStream=",
                 outcome: .notSent)
         }
-        return try ProxyListener(ports: ports, sockets)
+        return try ProxyListener(ports: ports, sockets, cleanUp: close)
     }
 
-    /// - Parameter ports: The ports of sockets on loopback.
-    private init(ports: [UInt16], _ sockets: [Int32]) throws {
+    /// - Parameters:
+    ///   - ports: The ports of sockets on loopback.
+    ///   - cleanUp: Closes the sockets.
+    private init(ports: [UInt16], _ sockets: [Int32], cleanUp: @escaping @Sendable () -> Void) throws {
         let check = try PeerCheck(.required, sockets, in: .current)
         (address, self.sockets) = ("http://127.0.0.1:\(ports[0])", sockets)
         let hosts = ports.flatMap { port in ["127.0.0.1", "[::1]", "localhost"].map { "\($0):\(port)" } }
         // Clients leave out the default port.
         authorities = Set(hosts + (ports.contains(80) ? ["127.0.0.1", "[::1]", "localhost"] : []))
         admits = { check.admit($0) == .accepted }
-        cleanUp = {
+        self.cleanUp = {
             check.close()
-            sockets.forEach(shims_end)
+            cleanUp()
         }
     }
 

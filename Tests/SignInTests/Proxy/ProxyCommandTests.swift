@@ -72,17 +72,37 @@ struct ProxyCommandTests {
         }
     }
 
-    @Test func `systemd can open the socket`() async throws {
+    /// Opens a socket, and starts the proxy with it (sd_listen_fds(3)), twice, as systemd does.
+    private static let activation = """
+        import os, socket, sys
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(sys.argv[1])
+        listener.listen(8)
+        for _ in range(2):
+            process = os.fork()
+            if process == 0:
+                os.dup2(listener.fileno(), 3)
+                os.set_inheritable(3, True)
+                os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+                os.execvp("sign-in", ["sign-in", "proxy", sys.argv[2]])
+            print(process, flush=True)
+            os.waitpid(process, 0)
+        """
+
+    @Test func `a socket of systemd outlives the proxy`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
             let socket = fixture.home + "/socket"
-            let process = try fixture.start(
-                ["systemd-socket-activate", "-E", "XDG_STATE_HOME", "-E", "HOME", "-l", socket],
-                [BuiltProducts.path("sign-in"), "proxy", "\(fixture.issuer)/api/"])
-            _ = try await process.line { $0.contains("Listening on") }
-            #expect(try await curl(fixture, "--unix-socket", socket, "http://localhost/api/echo").status == 200)
-            process.send(SIGTERM)
-            _ = try await process.outcome()
+            let parent = try ChildProcess(
+                ["python3", "-c", Self.activation, socket, "\(fixture.issuer)/api/"], environment: fixture.environment)
+            var last = ""
+            for _ in 0..<2 {
+                let former = last
+                last = try await parent.outputLine { Int32($0) != nil && $0 != former }
+                #expect(try await curl(fixture, "--unix-socket", socket, "http://localhost/api/echo").status == 200)
+                kill(try #require(Int32(last)), SIGTERM)
+            }
+            _ = try await parent.outcome()
         }
     }
 
