@@ -83,7 +83,9 @@ extension AuthProxy {
         var request = TransportRequest(head, limits: .stream)
         request.stream = body
         do {
-            let response = try await session().send(request)
+            let state = try await session()
+            guard state.environment.transport is CurlTransport else { throw Self.wrongTransport }
+            let response = try await state.send(request)
             guard let challenge = response.stepUpChallenge else { return .success(response) }
             return .failure(
                 ProxyResponse(
@@ -91,10 +93,14 @@ extension AuthProxy {
                     "The server requires another sign-in: \(challenge.demand(challenge.scope)).",
                     remedy: await remedy(challenge)))
         } catch {
-            let error = error as? AuthError ?? AuthError(.transport, .resource, "the request was cancelled")
+            let error = error as? AuthError ?? AuthError(.transport, .resource, "the request was ended early")
             return .failure(ProxyResponse(error, remedy: error.needsSignIn ? await remedy(nil) : nil))
         }
     }
+
+    private static let wrongTransport = AuthError(
+        .invalidConfiguration, .configuration, "expected a session with a CurlTransport, found another transport",
+        outcome: .notSent)
 
     /// How much of a request's body is kept, to send it once more with another token.
     private static let keptBytes = 1 << 20

@@ -19,10 +19,6 @@ internal import Glibc
 /// a path within the server's. Credentials and cookies pass in neither direction. Neither logs nor responses of the proxy have
 /// the token; but a server that repeats it in its response gives it to the client.
 public final class AuthProxy: Sendable {
-    /// The origins of web pages that may send requests and read the responses, such as `http://localhost:5173`. All others
-    /// may not.
-    public typealias Origins = Set<String>
-
     /// Returns what the user can do to sign in again, such as a command line, for the response while the session has ended or
     /// the server requires another sign-in; nil for nothing.
     ///
@@ -40,13 +36,13 @@ public final class AuthProxy: Sendable {
     /// - Parameters:
     ///   - server: The server, and the path below which requests are passed on, for example `https://api.example.org/v1/`.
     ///   - session: The session. Its environment has a ``CurlTransport``.
-    ///   - listener: The sockets.
-    ///   - origins: Web pages of another origin that may use the proxy.
+    ///   - listener: The sockets. They are closed if this throws.
+    ///   - origins: The origins of web pages that may send requests and read the responses, such as `http://localhost:5173`.
     ///   - remedy: What the user can do if another sign-in is needed.
     /// - Throws: ``AuthError`` with the code `invalid_configuration` for a server with a query, or an origin that no browser
     ///   sends.
     public convenience init(
-        for server: SecureURL, session: AuthState, on listener: ProxyListener, allowing origins: Origins = [],
+        for server: SecureURL, session: AuthState, on listener: ProxyListener, allowing origins: Set<String> = [],
         remedy: @escaping Remedy = { _ in nil }
     ) throws {
         try self.init(for: server, on: listener, allowing: origins, remedy: remedy) { session }
@@ -54,11 +50,12 @@ public final class AuthProxy: Sendable {
 
     /// Creates a proxy for a session that may be replaced: `session` is called for each request.
     public init(
-        for server: SecureURL, on listener: ProxyListener, allowing origins: Origins = [],
+        for server: SecureURL, on listener: ProxyListener, allowing origins: Set<String> = [],
         remedy: @escaping Remedy = { _ in nil }, session: @escaping @Sendable () async throws -> AuthState
     ) throws {
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+            listener.close()
+            return AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
         }
         guard server.query == nil else { throw refusal("expected a server without a query, found \(server)") }
         for origin in origins {

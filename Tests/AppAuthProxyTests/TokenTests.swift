@@ -87,6 +87,8 @@ import Testing
                 body: body)
             #expect(response.status == 401)
             #expect(proxy.api.requests.count == 1)
+            // The token was replaced nevertheless.
+            #expect(try await proxy.exchange(ProxyFixture.request()).status == 200)
         }
     }
 

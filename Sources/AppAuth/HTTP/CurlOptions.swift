@@ -21,7 +21,7 @@ struct CurlOptions: Sendable {
         }
         // Since libcurl 7.87: do not wait for an abandoned name resolution.
         _ = handle.setIfKnown(SHIMS_CURLOPT_QUICK_EXIT, 1)
-        // With HTTP/2, a stream that its reader has stopped would hold up all others of its connection: so does libcurl 7.88.
+        // With HTTP/2, libcurl 7.88 lets a stream whose reader has stopped hold up all others of its connection.
         let version = request.stream == nil ? SHIMS_CURL_HTTP_VERSION_2TLS : SHIMS_CURL_HTTP_VERSION_1_1
         handle.set(SHIMS_CURLOPT_HTTP_VERSION, Int(version.rawValue))
         handle.set(SHIMS_CURLOPT_SUPPRESS_CONNECT_HEADERS, true)

@@ -79,8 +79,10 @@ extension AuthState {
         let first = try request(token)
         let response = try await send(first, with: token, stage: stage)
         let isRefused = environment.dialect.refusesToken(response) || stage == .userInfo && response.mayMeanInvalidToken
-        guard isRefused, await canReplace(token), first.rewind() else { return response }
+        guard isRefused, await canReplace(token) else { return response }
         reject(token)
+        // The next request gets another token, even if this one cannot be sent once more.
+        guard first.rewind() else { return response }
         let newToken = try await freshAccessToken()
         return try await send(request(newToken), with: newToken, stage: stage)
     }

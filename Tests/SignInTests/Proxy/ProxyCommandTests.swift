@@ -1,3 +1,4 @@
+import AppAuthTestProvider
 import Foundation
 import JOSE
 import Testing
@@ -63,10 +64,17 @@ struct ProxyCommandTests {
     }
 
     @Test func `a bound token is proven for each request`() async throws {
-        try await withDesk { fixture in
+        var configuration = LocalProvider.Configuration.demo
+        configuration.dpopNonce = .required()
+        try await withDesk(configuration) { fixture in
             _ = try await fixture.login("--dpop").result()
             let (process, address) = try await start(fixture)
-            for _ in 0..<2 { #expect(try await curl(fixture, address + "echo").status == 200) }
+            // A client's body is sent once more with the server's nonce.
+            for _ in 0..<2 {
+                let response = try await curl(fixture, address + "echo", "-d", "body")
+                #expect(response.status == 200)
+                #expect(response.body?["body"]?.string == "body")
+            }
             process.send(SIGTERM)
             _ = try await process.outcome()
         }
