@@ -30,8 +30,8 @@ package struct RequestRules: Sendable {
         head["origin"].flatMap { allowedOrigins.contains($0) ? $0 : nil }
     }
 
-    /// Checks the host, by which another page could reach the proxy under its own name (DNS rebinding), and the origin. Returns
-    /// the origin, if the request has one.
+    /// Checks the host (RFC 9110 §7.4), since a web page could reach the proxy under its own name (DNS rebinding), and the
+    /// origin (RFC 6454 §7.3). Returns the origin, if the request has one.
     private func origin(of head: RequestHead) throws(ProxyResponse) -> String? {
         // Of a target in absolute form, too.
         for authority in [head.authority, head["host"] ?? ""] where !authorities.contains(authority.lowercased()) {
@@ -61,7 +61,7 @@ package struct RequestRules: Sendable {
     }
 
     private func method(_ head: RequestHead) throws(ProxyResponse) -> HTTPRequest.Method {
-        // The response to TRACE has the fields of the request, and with them the token.
+        // RFC 9110 §9.3.8: the response to TRACE has the fields of the request, and with them the token.
         guard let method = HTTPRequest.Method(head.method), !["TRACE", "CONNECT"].contains(head.method) else {
             throw ProxyResponse(405, "method_not_allowed", "The proxy passes no \(head.method.onOneLine) requests.")
         }

@@ -154,6 +154,15 @@ import Testing
         }
     }
 
+    @Test func `a session with another HTTP client, which would lose the body, is not used`() async throws {
+        try await ProxyFixture.run(hasOtherClient: true) { proxy in
+            let response = try await proxy.exchange(ProxyFixture.request())
+            #expect(response.status == 503)
+            #expect(response.contains("expected a session with a CurlTransport"))
+            #expect(proxy.api.requests.isEmpty)
+        }
+    }
+
     @Test func `neither logs nor errors have the token`() async throws {
         try await ProxyFixture.run { connection in
             try connection.readRequest()

@@ -3,6 +3,7 @@ import AppAuthProxy
 import AppAuthTestProvider
 import Foundation
 import TestFixtures
+import Testing
 
 /// A proxy at a Unix socket, in front of an API, with the session of a user.
 struct ProxyFixture: Sendable {
@@ -13,13 +14,20 @@ struct ProxyFixture: Sendable {
 
     /// Runs a test, and ends the proxy.
     ///
-    /// - Parameter script: What the API does with each connection.
+    /// - Parameters:
+    ///   - hasOtherClient: Whether the session has an HTTP client of its own.
+    ///   - script: What the API does with each connection.
     static func run(
-        allowing origins: Set<String> = [], script: @escaping RawServer.Script = Self.ok,
+        allowing origins: Set<String> = [], hasOtherClient: Bool = false,
+        script: @escaping RawServer.Script = Self.ok,
         _ test: @escaping @Sendable (ProxyFixture) async throws -> Void
     ) async throws {
         try await World.run { world in
-            let state = try await world.signIn()
+            let store = MemoryTokenStore()
+            _ = try await world.signIn(store: store)
+            var environment = world.environment
+            if hasOtherClient { environment.transport = OtherClient(transport: world.transport) }
+            let state = try #require(try await AuthState(restoring: store, environment: environment))
             let api = try RawServer(script)
             defer { api.stop() }
             let folder = FileManager.default.temporaryDirectory.appending(path: "proxy-\(UUID().uuidString.prefix(8))")
@@ -65,6 +73,12 @@ struct ProxyFixture: Sendable {
     ) -> [String] {
         [line] + (host.map { ["Host: \($0)"] } ?? []) + ["Connection: close"] + fields
     }
+}
+
+private struct OtherClient: HTTPTransport {
+    let transport: CurlTransport
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse { try await transport.send(request) }
 }
 
 extension String {
