@@ -122,7 +122,7 @@ public struct ProviderMetadata: Sendable, Hashable {
             throw Self.invalid("expected '\(name)' to be a string, found \(value.kind)")
         }
         let url: SecureURL
-        do { url = try SecureURL(text) } catch let error as AuthError {
+        do { url = try SecureURL(text, isTyped: false) } catch let error as AuthError {
             throw Self.invalid("'\(name)': \(error.message)")
         }
         try allow(url, as: name)

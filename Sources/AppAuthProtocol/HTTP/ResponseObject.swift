@@ -107,7 +107,9 @@ package struct ResponseObject {
     package func url(_ name: String, namedBy server: SecureURL?) throws -> SecureURL? {
         guard let text = try nonEmptyString(name) else { return nil }
         let url: SecureURL
-        do { url = try SecureURL(text) } catch let error as AuthError { throw refuse("'\(name)': \(error.message)") }
+        do { url = try SecureURL(text, isTyped: false) } catch let error as AuthError {
+            throw refuse("'\(name)': \(error.message)")
+        }
         if let objection = server.flatMap(url.objection(namedBy:)) { throw refuse("'\(name)': \(objection)") }
         return url
     }

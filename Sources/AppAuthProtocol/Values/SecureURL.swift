@@ -40,7 +40,10 @@ public struct SecureURL: Sendable, Hashable {
     /// Parses and checks a URL.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` that says what is wrong.
-    public init(_ string: String) throws {
+    public init(_ string: String) throws { try self.init(string, isTyped: true) }
+
+    /// - Parameter isTyped: Whether the URL is the user's or the app's, so that an error says what may be meant.
+    package init(_ string: String, isTyped: Bool) throws {
         func refuse(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
@@ -60,7 +63,8 @@ public struct SecureURL: Sendable, Hashable {
             guard bytes.escapesAreComplete else { throw refuse("it has a '%' without two hexadecimal digits") }
             let schemeEnd = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.count
             guard bytes[schemeEnd...].starts(with: "://".utf8) else {
-                throw refuse("it does not begin with https://" + (Self.suggestion(for: string) ?? ""))
+                let suggestion = isTyped ? Self.suggestion(for: string) : nil
+                throw refuse("it does not begin with https://" + (suggestion ?? ""))
             }
             let rest = bytes[(schemeEnd + "://".utf8.count)...]
             let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex

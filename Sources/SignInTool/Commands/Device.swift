@@ -30,7 +30,7 @@ struct Device: Command {
         if try target.decide(provider, clientID: usual.clientID, for: .deviceCode) {
             return try client.requireIssuer(usual.issuer)
         }
-        guard provider.isNamed else { throw ProviderOptions.missing }
+        guard provider.isNamed else { throw session.profile?.needsIssuer ?? ProviderOptions.missing }
         if usual.clientID == nil { throw WrongUsage("expected --client-id") }
     }
 

@@ -65,7 +65,7 @@ struct Login: Command {
     /// The wrong usage if it stays open.
     func wrongUsage(_ missing: Missing) -> WrongUsage {
         switch missing {
-        case .provider: return session.profile?.isNew ?? ProviderOptions.missing
+        case .provider: return session.profile?.needsIssuer ?? ProviderOptions.missing
         case .client: return provider.noClient
         }
     }

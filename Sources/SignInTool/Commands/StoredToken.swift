@@ -65,7 +65,8 @@ extension StoredToken {
                     issuer = valid
                 case "--client-id": clientID = value
                 case "--store":
-                    guard case .file(let named)? = try? StoreChoice(value) else { return nil }
+                    let choice = try? StoreChoice(value)
+                    guard case .file(let named)? = choice, (try? choice?.requireNoFolder()) != nil else { return nil }
                     path = named
                 default: return nil
                 }

@@ -19,6 +19,7 @@ struct SessionOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         if profile != nil, store != nil { throw ValidationError("--profile and --store exclude each other") }
+        try store?.requireNoFolder()
     }
 }
 
@@ -35,6 +36,8 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
         completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
+
+    func validate() throws { try store?.requireNoFolder() }
 
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
     func store(issuer: String, clientID: String) throws -> any TokenStore {

@@ -45,7 +45,7 @@ extension AuthStateRecord {
 
     /// The signed-in user, for display.
     var userDescription: String {
-        guard let claims = idToken?.claims else { return "an unknown user (no ID token was requested)" }
+        guard let claims = idToken?.claims else { return "an unknown user (there is no ID token)" }
         let name = claims.name ?? claims.preferredUsername ?? claims.email
         let subject = claims.subject?.shownName ?? ""
         return name.map { "\($0.shownName) (\(subject))" } ?? subject

@@ -37,8 +37,16 @@ extension Profile {
         return SignInLine([command] + remembered.flatMap(\.words) + name + line.words.dropFirst())
     }
 
+    /// The wrong usage that a sign-in names a profile and a client, but no provider.
+    var needsIssuer: WrongUsage {
+        guard (try? signIn) != nil else { return isNew }
+        return WrongUsage(
+            "--client-id needs --issuer too. To repeat the sign-in of the profile '\(name)': sign-in login --profile \(name)"
+        )
+    }
+
     /// The wrong usage that a sign-in names a new profile, but no provider.
-    var isNew: WrongUsage {
+    private var isNew: WrongUsage {
         WrongUsage(
             "there is no profile '\(name)' yet: sign in with --issuer and --client-id once, or see 'sign-in status'")
     }

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import Glibc
 
 /// The argument of `--store`: `file:PATH`, `encrypted:PATH`, `keyring` or `memory`.
 enum StoreChoice: Sendable {
@@ -30,6 +31,13 @@ enum StoreChoice: Sendable {
         case .file(let path), .encrypted(let path): path
         case .keyring, .memory: nil
         }
+    }
+
+    /// Throws if the path is a folder: to set that aside, as a damaged file, would move what the user has in it.
+    func requireNoFolder() throws {
+        var status = stat()
+        guard let path, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
+        throw ValidationError("--store: \(path) is a folder. Name a file in it, such as \(argument)/session.json")
     }
 
     /// The argument that ``init(_:)`` parses.

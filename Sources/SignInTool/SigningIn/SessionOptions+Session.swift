@@ -108,7 +108,10 @@ extension SessionOptions {
             }
             await settle(state, console)
             let record = await state.record
-            if let error = error as? AuthError, error.isAboutClient, !error.needsSignIn {
+            // Elsewhere, the client lacks a right, which no other sign-in gives it.
+            if let error = error as? AuthError, error.isAboutClient, !error.needsSignIn,
+                error.code == .invalidClient || error.stage == .refresh
+            {
                 throw try forgotten(error, record, store, console)
             }
             guard var required = error as? AuthError,

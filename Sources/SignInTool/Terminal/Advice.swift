@@ -57,6 +57,9 @@ struct Advice: Sendable {
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
         if error.isRejectionOfUserInfo, !error.message.contains(". Sign in with: ") {
             guard arguments.first == SignInLine.commands[0] else {
+                if error.httpStatus == 403 {
+                    return "it refuses the token as it is, and another sign-in would get no other"
+                }
                 // A session that can refresh its token has done so.
                 return "it rejects a new access token too, and another sign-in would get no other"
             }

@@ -25,7 +25,7 @@ extension RealServer {
         ] as [([String]?, String?, Bool, String)]).map { listed, requested, hasSecret, used in
             RealServer(
                 requested == "post" ? "LemonLDAP::NG" : "an MCP server", 2025,
-                "the response omits token_endpoint_auth_method; listed: \(listed ?? []), asked for: \(requested ?? "default"), "
+                "the response omits token_endpoint_auth_method; listed: \(listed.map { "\($0)" } ?? "nothing"), asked for: \(requested ?? "default"), "
                     + "a secret: \(hasSecret)", "the client uses \(used)"
             ) {
                 try await withDesk { fixture in
