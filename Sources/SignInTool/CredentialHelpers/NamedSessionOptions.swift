@@ -22,7 +22,6 @@ struct NamedSessionOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         if profile != nil, store != nil { throw ValidationError("--profile and --store exclude each other") }
-        try store?.requireNoFolder()
     }
 
     /// Returns the options, if they name a session.

@@ -19,7 +19,6 @@ struct SessionOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         if profile != nil, store != nil { throw ValidationError("--profile and --store exclude each other") }
-        try store?.requireNoFolder()
     }
 }
 
@@ -37,10 +36,9 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
-    func validate() throws { try store?.requireNoFolder() }
-
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
     func store(issuer: String, clientID: String) throws -> any TokenStore {
+        try store?.requireNoFolder()
         let issuer = try Issuer(issuer)
         // Before the user signs in.
         if case .encrypted? = store { try StorePassphrase.require() }

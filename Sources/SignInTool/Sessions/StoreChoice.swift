@@ -33,11 +33,15 @@ enum StoreChoice: Sendable {
         }
     }
 
-    /// Throws if the path is a folder: to set that aside, as a damaged file, would move what the user has in it.
+    /// Throws if the path is a folder of the user's: to set that aside, as a damaged file, would move all that is in it.
     func requireNoFolder() throws {
         var status = stat()
-        guard let path, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
-        throw ValidationError("--store: \(path) is a folder. Name a file in it, such as \(argument)/session.json")
+        guard let path, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+            (try? StateFolder()).map({ path.hasPrefix($0.path + "/") }) != true
+        else { return }
+        throw AuthError(
+            .store, .store, "\(path) is a folder. Name a file in it, such as \(argument)/session.json",
+            outcome: .notSent)
     }
 
     /// The argument that ``init(_:)`` parses.

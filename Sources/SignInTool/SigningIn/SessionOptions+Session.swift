@@ -18,6 +18,7 @@ extension SessionOptions {
 
     private func choose(_ limit: Duration) async throws -> (any TokenStore)? {
         if let profile = try chosenProfile { return try profile.store }
+        try store?.requireNoFolder()
         let provider = try issuer.map { try Issuer($0) }
         let stores: [any TokenStore]
         switch store {

@@ -60,8 +60,8 @@ struct StoreRefusalTests {
         try await withDesk { fixture in
             let folder = fixture.home + "/folder"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            for path in [folder, fixture.browser.path] { try await expectRefusal(of: path, fixture) }
-            try await expectRefusal(of: "/dev/zero", fixture, hasWayOut: false)
+            try await expectRefusal(of: fixture.browser.path, fixture)
+            for path in [folder, "/dev/zero"] { try await expectRefusal(of: path, fixture, hasWayOut: false) }
         }
     }
 
