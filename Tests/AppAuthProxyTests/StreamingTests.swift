@@ -9,20 +9,21 @@ import Testing
     private static let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     @Test func `an event arrives before the response ends`() async throws {
-        let mayEnd = LockedValue(false)
+        let mayEnd = DispatchSemaphore(value: 0)
         try await ProxyFixture.run { connection in
             try connection.readRequest()
             try connection.send(Self.head + "8\r\ndata: 1\n\r\n")
-            while !mayEnd.withLock({ $0 }) { usleep(1000) }
+            mayEnd.wait()
             try connection.send("8\r\ndata: 2\n\r\n0\r\n\r\n")
             connection.waitForEnd()
         } _: { proxy in
+            defer { mayEnd.signal() }
             let client = try RawClient(proxy.path)
             try client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             let first = try await client.read(until: "data: 1\n")
             #expect(first.status == 200)
             #expect(!first.contains("data: 2"))
-            mayEnd.withLock { $0 = true }
+            mayEnd.signal()
             #expect(try await client.readAll().hasSuffix("8\r\ndata: 2\n\r\n0\r\n\r\n"))
         }
     }

@@ -116,12 +116,10 @@ struct Status: Command {
             stores.map { ($0, StateFolder.profile(of: $0)) }
         }
         if let profile { return [(try profile.store.within(limit), profile)] }
-        try store?.requireNoFolder()
         return switch store {
         case nil: try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
         case .keyring: named(try await KeyringTokenStore.allOfSignIn(within: limit))
-        case .file(let path): named([FileTokenStore(path: path)])
-        case .encrypted(let path): named([try StorePassphrase.file(path)])
+        case .file, .encrypted: named([try store?.file].compactMap(\.self))
         case .memory: []
         }
     }

@@ -65,9 +65,10 @@ extension StoredToken {
                     issuer = valid
                 case "--client-id": clientID = value
                 case "--store":
-                    let choice = try? StoreChoice(value)
-                    guard case .file(let named)? = choice, (try? choice?.requireNoFolder()) != nil else { return nil }
-                    path = named
+                    guard let choice = try? StoreChoice(value), case .file = choice, let file = try? choice.file else {
+                        return nil
+                    }
+                    path = file.path
                 default: return nil
                 }
             }

@@ -38,12 +38,12 @@ struct NewSessionOptions: ParsableArguments, Sendable {
 
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
     func store(issuer: String, clientID: String) throws -> any TokenStore {
-        try store?.requireNoFolder()
         let issuer = try Issuer(issuer)
+        let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
+        let found = try store?.store(name) ?? StateFolder().store(name)
         // Before the user signs in.
         if case .encrypted? = store { try StorePassphrase.require() }
-        let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
-        return try store?.store(name) ?? StateFolder().store(name)
+        return found
     }
 
     /// Throws if the sign-in for a resource would replace a session for something else, although the options name neither.

@@ -33,17 +33,6 @@ enum StoreChoice: Sendable {
         }
     }
 
-    /// Throws if the path is a folder of the user's: to set that aside, as a damaged file, would move all that is in it.
-    func requireNoFolder() throws {
-        var status = stat()
-        guard let path, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
-            (try? StateFolder()).map({ path.hasPrefix($0.path + "/") }) != true
-        else { return }
-        throw AuthError(
-            .store, .store, "\(path) is a folder. Name a file in it, such as \(argument)/session.json",
-            outcome: .notSent)
-    }
-
     /// The argument that ``init(_:)`` parses.
     var argument: String {
         switch self {
@@ -57,10 +46,26 @@ enum StoreChoice: Sendable {
     /// Returns the store for a session with this name.
     func store(_ name: SessionName) throws -> any TokenStore {
         switch self {
-        case .file(let path): FileTokenStore(path: path)
-        case .encrypted(let path): try StorePassphrase.file(path)
         case .keyring: name.keyring
-        case .memory: MemoryTokenStore()
+        default: try file ?? MemoryTokenStore()
+        }
+    }
+
+    /// The store in a file; nil for another one.
+    ///
+    /// Throws if the path is a folder of the user's: to set that aside, as a damaged file, would move all that is in it.
+    var file: FileTokenStore? {
+        get throws {
+            guard let path else { return nil }
+            var status = stat()
+            let isFolder = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+            guard !isFolder || (try? StateFolder()).map({ path.hasPrefix($0.path + "/") }) == true else {
+                throw AuthError(
+                    .store, .store, "\(path) is a folder. Name a file in it, such as \(argument)/session.json",
+                    outcome: .notSent)
+            }
+            if case .encrypted = self { return try StorePassphrase.file(path) }
+            return FileTokenStore(path: path)
         }
     }
 }

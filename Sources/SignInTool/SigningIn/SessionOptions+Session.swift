@@ -18,12 +18,10 @@ extension SessionOptions {
 
     private func choose(_ limit: Duration) async throws -> (any TokenStore)? {
         if let profile = try chosenProfile { return try profile.store }
-        try store?.requireNoFolder()
         let provider = try issuer.map { try Issuer($0) }
         let stores: [any TokenStore]
         switch store {
-        case .file(let path): return FileTokenStore(path: path)
-        case .encrypted(let path): return try StorePassphrase.file(path)
+        case .file, .encrypted: return try store?.file
         case .memory: return MemoryTokenStore()
         case .keyring:
             if let provider, let clientID { return SessionName.client(provider, clientID).keyring }

@@ -22,7 +22,14 @@ struct ErrorWordsTests {
                 #expect(outcome.errors.contains("\(kind):\(folder)/session.json") && !outcome.errors.contains("aside"))
                 #expect(FileManager.default.fileExists(atPath: folder))
             }
-            _ = try await fixture.login("--store", "\(kind == "file" ? kind : "file"):\(folder)/session.json").result()
+            let file = "file:\(folder)/session.json"
+            _ = try await fixture.login("--profile", "work", "--store", file).result()
+            // The path that a profile remembers is no other.
+            try FileManager.default.removeItem(atPath: folder + "/session.json")
+            try FileManager.default.createDirectory(
+                atPath: folder + "/session.json/inside", withIntermediateDirectories: true)
+            let outcome = try await fixture.run("token", "--profile", "work")
+            #expect(outcome.status == 1 && !outcome.errors.contains("aside"), "\(outcome)")
         }
     }
 
