@@ -155,7 +155,7 @@ struct Tool: ParsableCommand {
         var text = message
         if message.hasPrefix(missing) {
             text = "expected \(message.dropFirst(missing.count).dropLast().replacing(" ...", with: ""))"
-        } else if !message.hasPrefix("The value '") || message.contains(": ") {
+        } else if !message.hasPrefix("The value '") || message.contains(": ") || message.contains("Please provide") {
             return nil
         }
         guard let (_, rest) = named(arguments) else { return text }

@@ -91,7 +91,7 @@ extension Plan {
             #expect(
                 error?.message
                     == "the provider at '\(party.provider.issuer)' calls itself '\(other)'. If you trust it, use "
-                    + "exactly that issuer (check the trailing slash)")
+                    + "exactly that issuer")
             #expect(party.provider.log.map(\.endpoint) == [.openIDConfiguration])
         }
     }

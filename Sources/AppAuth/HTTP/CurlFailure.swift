@@ -16,6 +16,8 @@ struct CurlFailure: Sendable {
     var connectStatus: CInt = 0
     /// Whether some of the request may have been sent. False until the connection, with TLS and proxy, is made.
     var requestBegan: Bool
+    /// Whether a status line of HTTP has arrived.
+    var responseBegan = false
     /// The limit of this library that ended the transfer, if any.
     var exceeded: Limit?
     /// The user that the server on loopback belongs to, if it was not sent the request for that reason.
@@ -44,7 +46,9 @@ struct CurlFailure: Sendable {
             return invalid("a header line of the response from \(host) is longer than libcurl allows")
         case (nil, SHIMS_CURLE_WRITE_ERROR), (nil, SHIMS_CURLE_WEIRD_SERVER_REPLY),
             (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL) where requestBegan:
-            return invalid("the response from \(host) is not HTTP\(target.isSecure ? "" : otherScheme(target))")
+            if responseBegan { return invalid("the response from \(target.hostAndPort) is not valid HTTP: \(words)") }
+            return invalid(
+                "the response from \(target.hostAndPort) is not HTTP\(target.isSecure ? "" : otherScheme(target))")
         case (nil, SHIMS_CURLE_BAD_CONTENT_ENCODING):
             return invalid("the response from \(host) has a content encoding that could not be decoded")
         case (nil, SHIMS_CURLE_OPERATION_TIMEDOUT):
@@ -83,8 +87,9 @@ struct CurlFailure: Sendable {
         case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
         // If libcurl's message names another host, that is the proxy.
-        case SHIMS_CURLE_COULDNT_CONNECT
-        where systemError == ECONNREFUSED && detail.contains(host.filter { !"[]".contains($0) }):
+        case SHIMS_CURLE_COULDNT_CONNECT where !detail.contains(host.filter { !"[]".contains($0) }) && !detail.isEmpty:
+            return "could not connect to the proxy for \(peer): \(words)"
+        case SHIMS_CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED:
             return "connection to \(peer) refused" + (target.isLoopback ? ": no program listens at that port" : "")
         case SHIMS_CURLE_COULDNT_CONNECT: return "could not connect to \(peer): \(words)"
         case SHIMS_CURLE_GOT_NOTHING: return "\(host) closed the connection without a response"

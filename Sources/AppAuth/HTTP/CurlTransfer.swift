@@ -78,15 +78,16 @@ final class CurlTransfer: @unchecked Sendable {
         if code == SHIMS_CURLE_OK, let response = header.response {
             return .success(TransportResponse(response.describing(decoded: request.head.method), body: body))
         }
-        let code = code == SHIMS_CURLE_OK ? SHIMS_CURLE_WEIRD_SERVER_REPLY : code
+        // To libcurl, a connection that ends within the header ends a response without a body.
+        let code = code == SHIMS_CURLE_OK ? SHIMS_CURLE_PARTIAL_FILE : code
         return .failure(failure(code, handle, library).error(target: target, limits: request.limits))
     }
 
     func failure(_ code: shims_curl_code, _ handle: CurlHandle, _ library: CurlLibrary) -> CurlFailure {
         CurlFailure(
             code: code, detail: handle.detail, meaning: library.meaning(of: code), systemError: handle.systemError,
-            connectStatus: handle.connectStatus, requestBegan: requestBegan, exceeded: exceeded,
-            foreignUser: foreignUser)
+            connectStatus: handle.connectStatus, requestBegan: requestBegan, responseBegan: header.hasBegun,
+            exceeded: exceeded, foreignUser: foreignUser)
     }
 
     /// Registers this transfer for the callbacks of a handle. The transfer must outlive them.

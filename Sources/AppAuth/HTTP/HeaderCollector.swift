@@ -8,6 +8,8 @@ package import HTTPTypes
 package struct HeaderCollector: Sendable {
     /// The status and fields, or nil until the final header section is complete.
     package private(set) var response: HTTPResponse?
+    /// Whether a status line has arrived.
+    package private(set) var hasBegun = false
     /// Whether the lines exceeded the limit.
     package private(set) var isTooLong = false
 
@@ -46,7 +48,7 @@ package struct HeaderCollector: Sendable {
         guard parts.count >= 2, parts[0].starts(with: "HTTP/".utf8), parts[1].count == 3,
             let code = Int(String(decoding: parts[1], as: UTF8.self)), 100...599 ~= code
         else { return false }
-        status = code
+        (status, hasBegun) = (code, true)
         return true
     }
 

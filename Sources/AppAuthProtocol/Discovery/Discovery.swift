@@ -127,7 +127,10 @@ public final class Discovery: Sendable {
             let found = try await missing.document(at: SecureURL(url)) { try await fetch(name, at: url) }
             if let found { return found }
         }
-        throw missing.error("no OpenID configuration", "Check the issuer")
+        let isDocument = name.issuer.string.contains("/.well-known/")
+        throw missing.error(
+            "no OpenID configuration",
+            isDocument ? "Check the issuer: it is the part of the URL before /.well-known/" : "Check the issuer")
     }
 
     private func fetch(_ name: Name, at url: String) async throws -> Fetched {
@@ -139,10 +142,11 @@ public final class Discovery: Sendable {
                 httpStatus: 200)
         }
         guard found.isExactly(name.expected) else {
+            let isSlash = found == name.expected + "/" || found + "/" == name.expected
             let remedy =
                 found.contains(IssuerPolicy.placeholder)
                 ? "It has many tenants: use this issuer with the ID of one tenant in place of \(IssuerPolicy.placeholder)"
-                : "If you trust it, use exactly that issuer (check the trailing slash)"
+                : "If you trust it, use exactly that issuer\(isSlash ? " (check the trailing slash)" : "")"
             throw AuthError(
                 .issuerMismatch, .discovery,
                 "the provider at '\(name.issuer)' calls itself \(found.foundText). \(remedy)")

@@ -90,7 +90,8 @@ public struct ProviderMetadata: Sendable, Hashable {
     ///   URL the issuer may not name.
     public func require(_ endpoint: Endpoint) throws -> SecureURL {
         guard let url = try url(of: endpoint) else {
-            throw Self.invalid("the provider \(issuer) has no '\(endpoint.rawValue)' in its metadata")
+            throw Self.invalid(
+                "the provider \(issuer) has no '\(endpoint.rawValue)'\(isDiscovered ? " in its metadata" : "")")
         }
         return url
     }

@@ -108,7 +108,10 @@ struct ClientOptions: ParsableArguments, Sendable {
                 return (nil, audience == nil ? known : try signing(known))
             }
             let path = try keyFile.absolutePath
-            _ = try ClientKey(file: path)
+            do { _ = try ClientKey(file: path) } catch var error as AuthError {
+                error.message = "--client-key: \(error.message)"
+                throw error
+            }
             return (secret, .privateKeyJWT(keyNamed: path, assertion))
         }
     }

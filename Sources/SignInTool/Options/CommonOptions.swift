@@ -10,7 +10,7 @@ struct CommonOptions: ParsableArguments, Sendable {
     var verbose = false
     @Option(
         parsing: .unconditional,
-        help: "The time limit in seconds; a refresh that was sent is finished first.")
+        help: "The time limit in seconds; a refresh that was sent is finished first.", transform: Seconds.init(_:))
     var timeout: Seconds?
     @Option(
         name: .customLong("ca-file"), parsing: .unconditional, help: "A PEM file with additional root certificates.",
@@ -44,11 +44,23 @@ extension String {
 }
 
 /// A positive number of seconds.
-struct Seconds: ExpressibleByArgument, Sendable {
+struct Seconds: Sendable {
     let duration: Duration
 
-    init?(argument: String) {
-        guard let seconds = Double(argument), seconds > 0, seconds <= 1_000_000 else { return nil }
+    init(_ argument: String) throws {
+        guard let seconds = Double(argument), seconds > 0, seconds <= 1_000_000 else {
+            throw ValidationError("expected more than 0 and at most 1000000")
+        }
         duration = .milliseconds(Int64((seconds * 1000).rounded(.up)))
+    }
+}
+
+/// The value of an option that is a whole number.
+enum NumberOption {
+    static func value<Number: FixedWidthInteger>(_ argument: String, in range: ClosedRange<Number>) throws -> Number {
+        guard let number = Number(argument), range.contains(number) else {
+            throw ValidationError("expected a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
     }
 }

@@ -5,7 +5,8 @@ public import ArgumentParser
 struct RedirectOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("redirect-port"), parsing: .unconditionalSingleValue,
-        help: "A port to listen on. If given several times, the ports are tried in order.")
+        help: "A port to listen on. If given several times, the ports are tried in order.",
+        transform: { try NumberOption.value($0, in: 0...UInt16.max) })
     var ports: [UInt16] = []
     @Option(
         name: .customLong("redirect-host"), parsing: .unconditional,

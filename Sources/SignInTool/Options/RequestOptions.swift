@@ -15,7 +15,8 @@ struct RequestOptions: ParsableArguments, Sendable {
     var loginHint: String?
     @Option(
         name: .customLong("max-age"), parsing: .unconditional,
-        help: "Maximum age of the sign-in at the provider, in seconds.")
+        help: "Maximum age of the sign-in at the provider, in seconds.",
+        transform: { try NumberOption.value($0, in: 0...UInt32.max) })
     var maxAge: UInt32?
     @Option(
         name: .customLong("acr-values"), parsing: .unconditional, help: "Authentication contexts, separated by spaces.")

@@ -23,6 +23,10 @@ enum StoreChoice: Sendable {
             self = .encrypted(String(argument.dropFirst("encrypted:".count)))
         default: throw ValidationError("expected file:PATH, encrypted:PATH, keyring or memory")
         }
+        // A folder of that name is never meant.
+        if let path, path.hasPrefix("~") {
+            throw ValidationError("a shell replaces ~ only at the start of a word; use $HOME, or ./~ for that name")
+        }
     }
 
     /// The path of a file; nil for another store.

@@ -148,7 +148,10 @@ extension SessionOptions {
     private func wayToSignIn(
         _ found: (any TokenStore)?, _ console: Console, _ limit: Duration
     ) async throws -> String {
-        if let profile = try chosenProfile, try profile.signIn == nil { return ": \(try profile.isUnknown)" }
+        if let chosen = try chosenProfile, try chosen.signIn == nil {
+            let isOfVariable = profile == nil && variable(Profile.variableInUse) != nil
+            return ": \(try chosen.isUnknown)" + (isOfVariable ? ". \(Profile.variableInUse) names it" : "")
+        }
         let profiles = try await profilesOfClient(within: limit)
         guard profiles.isEmpty else {
             return
@@ -214,7 +217,8 @@ extension SessionOptions {
             // On a terminal, it asks for what is missing.
             words = [name ?? SignInLine.commands[0]]
             words += issuer.map { ["--issuer", $0] } ?? []
-            words += clientID.map { ["--client-id", $0] } ?? []
+            let isKnown = console.canConverse || issuer.map(RegisteredClients.mayHaveAny(at:)) ?? true
+            words += (clientID ?? (isKnown ? nil : "ID")).map { ["--client-id", $0] } ?? []
         }
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }

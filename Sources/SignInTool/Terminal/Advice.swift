@@ -54,6 +54,22 @@ struct Advice: Sendable {
         if error.code == .invalidMetadata, error.message.contains("no 'jwks_uri'") {
             return "if it has no OpenID Connect, use --scope without openid"
         }
+        if error.code == .invalidMetadata, arguments.contains("--token-endpoint"),
+            let endpoint = ["authorization", "device"].first(where: { error.message.contains("no '\($0)_") })
+        {
+            return "name it with --\(endpoint)-endpoint"
+        }
+        if error.message.contains("$XDG_RUNTIME_DIR") {
+            return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
+        }
+        if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
+        if error.code == .transport, error.message.contains("is not trusted"), !arguments.contains("--ca-file") {
+            return "if you trust its authority, name the authority's certificate with --ca-file"
+        }
+        if error.isTemporary, error.stage == .refresh || error.retryAfter != nil {
+            let stays = error.stage == .refresh ? "the session stays: " : ""
+            return stays + "try again " + (error.retryAfter.map { "in \($0) s" } ?? "later")
+        }
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
         if error.isRejectionOfUserInfo, !error.message.contains(". Sign in with: ") {
             guard arguments.first == SignInLine.commands[0] else {
@@ -68,22 +84,33 @@ struct Advice: Sendable {
                 ? "the userinfo endpoint takes only tokens of a sign-in with openid in --scope"
                 : "the userinfo endpoint rejects a new access token: sign in without --userinfo"
         }
+        if error.stage == .userInfo, arguments.first == SignInLine.commands[0] {
+            return "you are not signed in: try again later, or without --userinfo"
+        }
         return nil
     }
 
     private static func advice(_ known: Known, _ error: AuthError) -> String? {
+        let description = error.server?.errorDescription?.lowercased() ?? ""
+        // The authorization endpoint sees no credential, and a right is not one.
+        if error.stage == .authorization || description.contains("grant") { return nil }
         let isListed = known.methods.map { $0.contains(known.authentication.method) }
         // RFC 6749 §5.2: that code can mean anything else.
         if error.code == "invalid_request", known.authentication == .none, isListed != false { return nil }
         return switch known.authentication {
         case .none: "if the client has a secret, pass it with --client-secret-file"
-        case .clientSecretBasic where known.methods?.contains("client_secret_post") == false:
+        case .clientSecretBasic where known.methods?.contains("client_secret_post") == false,
+            .clientSecretBasic where description.contains("secret is wrong") || description.contains("invalid secret"),
+            .clientSecretPost:
             "check the client's secret"
         // RFC 6749 §2.3.1: both parts are form-encoded first, which several servers do not decode.
         case .clientSecretBasic: "if the provider does not read the header as it should, use --client-auth post"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
-        case .clientSecretJWT(_, let assertion) where assertion.audience == .issuer,
-            .privateKeyJWT(_, let assertion) where assertion.audience == .issuer:
+        // Whoever says what they expect, and that it is something else, needs no guess.
+        case .clientSecretJWT(_, let assertion)
+        where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")),
+            .privateKeyJWT(_, let assertion)
+        where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")):
             "if the provider accepts only its token endpoint as the audience, use --assertion-audience token-endpoint"
         default: nil
         }

@@ -64,8 +64,21 @@ struct CurlFailureTests {
             try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nabc")
         },
         Fault(
+            testDescription: "cuts the header", code: .transport, message: "the response from 127.0.0.1 was cut short"
+        ) {
+            try $0.readRequest()
+            try $0.send("HTTP/1.1 200 OK\r\nContent-Le")
+        },
+        Fault(
+            testDescription: "sends a field without a colon", code: .invalidResponse,
+            message: "is not valid HTTP: Header without colon"
+        ) {
+            try $0.readRequest()
+            try $0.send("HTTP/1.1 200 OK\r\nno field\r\n\r\n")
+        },
+        Fault(
             testDescription: "speaks another protocol", code: .invalidResponse,
-            message: "the response from 127.0.0.1 is not HTTP. The server may speak https"
+            message: " is not HTTP. The server may speak https"
         ) {
             try $0.readRequest()
             try $0.send("SSH-2.0-server\r\nabc\r\n\r\n")
@@ -93,7 +106,7 @@ struct CurlFailureTests {
         #expect(error?.code == fault.code)
         #expect(error?.outcome == .perhapsProcessed)
         #expect(error?.isTemporary == (fault.code == .transport))
-        #expect(error?.message == fault.message)
+        #expect(error?.message.hasSuffix(fault.message) == true)
         #expect(server.requests.count == 1)
     }
 

@@ -76,6 +76,28 @@ extension Remedy {
             fixture.provider.fault(.editDocument { $0["token_type"] = "Bearer" }, at: .token, times: nil)
         },
         Remedy(
+            "a provider that requires DPoP", login, prints: "; use --dpop", .adding("--dpop"),
+            .demo { $0.clients[0].requiresDPoP = true }),
+        Remedy(
+            "a provider that is down", "sign-in token --force-refresh", prints: "; the session stays: try again in 1 s",
+            .first("sleep 1")
+        ) { fixture in
+            try await fixture.signIn()
+            fixture.provider.fault(.status(.serviceUnavailable, [.retryAfter: "1"]), at: .token)
+        },
+        Remedy(
+            "a userinfo endpoint that is down", login + " --userinfo",
+            prints: "you are not signed in: try again later, or without --userinfo", .leavingOut("--userinfo")
+        ) { $0.provider.fault(.status(.internalServerError), at: .userInfo, times: nil) },
+        Remedy(
+            "a wrong secret",
+            "sign-in login --issuer ISSUER --client-id demo-confidential --client-secret-file /etc/hostname",
+            prints: "; check the client's secret", .replacing("/etc/hostname", with: "\"$HOME/secret\"")
+        ) { fixture in
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            try Data(secret.utf8).write(to: URL(filePath: fixture.home + "/secret"))
+        },
+        Remedy(
             "a client that has a secret", "sign-in login --issuer ISSUER --client-id demo-confidential",
             prints: "if the client has a secret, pass it with --client-secret-file",
             .adding("--client-secret-file \"$HOME/secret\"")

@@ -62,10 +62,33 @@ struct HintTests {
         }
     }
 
+    /// A line that is wrong in one respect, and what its error must say. Nothing listens at port 9.
+    private static let mistakes: [(line: String, expected: String)] = [
+        ("login --redirect-port 80000", "expected a number from 0 to 65535"),
+        ("login --timeout 0", "expected more than 0 and at most 1000000"),
+        ("login --max-age -1", "expected a number from 0 to 4294967295"),
+        ("login --preset azure", "Please provide one of 'google' and 'github'."),
+        ("login --store file:~/x", "use $HOME, or ./~ for that name"),
+        ("login --issuer https://127.0.0.1:9 --client-id x --client-key none", "--client-key: "),
+        ("login --token-endpoint https://127.0.0.1:9/ --client-id x", "'; name it with --authorization-endpoint"),
+        ("device --token-endpoint https://127.0.0.1:9/ --client-id x", "'; name it with --device-endpoint"),
+        ("discover https://op.example.org", "could not connect to the proxy for op.example.org:443: "),
+        ("token", "and --client-id. SIGN_IN_PROFILE names it"),
+    ]
+
+    @Test(arguments: mistakes)
+    fileprivate func `a mistake is named with what was expected`(line: String, expected: String) async throws {
+        try await withDesk { fixture in
+            let variables = ["SIGN_IN_PROFILE": "none", "https_proxy": "http://127.0.0.1:9"]
+            let outcome = try await fixture.start(line.split(separator: " ").map(String.init), variables).outcome()
+            #expect(outcome.errors.contains(expected), "\(outcome)")
+        }
+    }
+
     @Test func `with nothing stored, the sign-in that asks for the rest is named`() async throws {
         try await withDesk { fixture in
             for (options, words) in [
-                ([], ""), (["--issuer", fixture.issuer], " --issuer \(fixture.issuer)"),
+                ([], ""), (["--issuer", fixture.issuer], " --issuer \(fixture.issuer) --client-id ID"),
                 (["--client-id", "demo"], " --client-id demo"),
             ] as [([String], String)] {
                 let message = try await fixture.start(["token", "--json"] + options).outcome()
