@@ -38,7 +38,7 @@ struct CurlProxyTests {
         let port = try RawServer.closedPort()
         let transport = CurlTransport(.init(proxy: .url("http://127.0.0.1:\(port)")))
         let error = await authError { try await transport.send(elsewhere("https")) }
-        #expect(error?.message.hasPrefix("could not connect to server.example:443: ") == true)
+        #expect(error?.message.hasPrefix("could not connect to the proxy for server.example:443: ") == true)
         #expect(error?.message.contains("127.0.0.1 port \(port) ") == true, "\(String(describing: error))")
     }
 
