@@ -47,7 +47,7 @@ extension Dialect {
 }
 
 extension TransportResponse {
-    fileprivate var reportsFailure: Bool { (try? JSON(parsing: body))?["status"] == .bool(false) }
+    fileprivate var reportsFailure: Bool { (try? parsedBody)?["status"] == .bool(false) }
 
     /// The response with a missing `expires_in` calculated from `expires` and `Date`, which are both by the server's
     /// own clock.

@@ -4,7 +4,7 @@ internal import HTTPTypes
 extension TransportResponse {
     /// The sentences of an error: `error` or `errors`, each a string or a list of strings.
     var errorSentences: [String] {
-        let json = try? JSON(parsing: body)
+        let json = try? parsedBody
         return ["error", "errors"].flatMap { name in
             json?[name]?.strings ?? [json?[name]?.string].compactMap(\.self)
         }

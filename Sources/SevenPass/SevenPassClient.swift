@@ -116,7 +116,7 @@ public struct SevenPassClient: Sendable {
     private func json(_ call: SevenPassCall) async throws -> JSON {
         let response = try await exchange(call)
         guard !response.body.isEmpty else { return .null }
-        do { return try JSON(parsing: response.body) } catch { throw Self.unreadable("\(error)", response) }
+        do { return try response.parsedBody } catch { throw Self.unreadable("\(error)", response) }
     }
 
     /// Sends a request and returns a 2xx response whose type is JSON, or whose body is empty.

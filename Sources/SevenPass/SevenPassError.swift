@@ -29,7 +29,7 @@ public struct SevenPassError: Error, Sendable, Hashable {
             let plain = texts.reduce(text) { $0.replacing($1, with: "[redacted]") }
             return plain.onOneLine.shortened(to: length)
         }
-        let json = try? JSON(parsing: response.body)
+        let json = try? response.parsedBody
         status = response.status.code
         let data = json?["data"]
         let errors = data?["errors"]
@@ -49,7 +49,7 @@ public struct SevenPassError: Error, Sendable, Hashable {
 extension TransportResponse {
     /// Whether a response reports a failure in its `data`, with any status.
     var hasFailedData: Bool {
-        guard let data = (try? JSON(parsing: body))?["data"]?.object else { return false }
+        guard let data = (try? parsedBody)?["data"]?.object else { return false }
         func isFailure(_ value: JSON?) -> Bool {
             switch value {
             case nil, false?, ""?, [:]?, []?: false

@@ -29,7 +29,7 @@ extension Dialect {
         ]
         var dialect = Dialect()
         dialect.tokenResponse = { response in
-            guard var members = (try? JSON(parsing: response.body))?.object else { return response }
+            guard var members = (try? response.parsedBody)?.object else { return response }
             if let scope = members["scope"]?.string { members["scope"] = .string(scope.replacing(",", with: " ")) }
             if let code = members["error"]?.string { members["error"] = .string(codes[code] ?? code) }
             var response = response

@@ -102,10 +102,10 @@ extension TransportResponse {
     /// resource's response (§9), whose scheme may be in any case.
     fileprivate var dpopError: String? {
         switch status {
-        case .badRequest: (try? JSON(parsing: body))?["error"]?.string
+        case .badRequest: (try? parsedBody)?["error"]?.string
         case .unauthorized:
             headerFields[values: .wwwAuthenticate].flatMap(Challenge.challenges)
-                .first { $0.scheme == "dpop" }?.parameters["error"] ?? (try? JSON(parsing: body))?["error"]?.string
+                .first { $0.scheme == "dpop" }?.parameters["error"] ?? (try? parsedBody)?["error"]?.string
         default: nil
         }
     }

@@ -99,7 +99,7 @@ extension TransportResponse {
     /// without a reason is about the token, and several providers have the reason only in the body, or with status 400.
     package var mayMeanInvalidToken: Bool {
         guard status == .unauthorized || status == .badRequest else { return false }
-        let reason = tokenErrors.first ?? (try? JSON(parsing: body))?["error"]?.string
+        let reason = tokenErrors.first ?? (try? parsedBody)?["error"]?.string
         return reason == "invalid_token" || reason == nil && status == .unauthorized
     }
 

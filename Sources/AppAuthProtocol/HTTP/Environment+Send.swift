@@ -37,7 +37,7 @@ extension Environment {
         request.headerFields[.accept] = type
         let response = try await send(TransportRequest(request, limits: .document), stage: stage)
         guard response.status == .ok else { throw response.unexpectedStatus(from: url, stage: stage) }
-        do { return (try JSON(parsing: response.body), response.cacheLifetime) } catch {
+        do { return (try response.parsedBody, response.cacheLifetime) } catch {
             let type = response.mediaType ?? ""
             let found = type.hasSuffix("json") || type.isEmpty ? "\(error)" : "\(type.foundText), no JSON"
             throw AuthError(.invalidResponse, stage, "\(url.string): \(found)", httpStatus: 200)
@@ -62,6 +62,14 @@ extension HTTPResponse.Status {
 }
 
 extension TransportResponse {
+    /// The body as JSON. Some servers begin it with a byte order mark, which may be ignored (RFC 8259 §8.1).
+    package var parsedBody: JSON {
+        get throws {
+            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+            return try JSON(parsing: body.starts(with: mark) ? Array(body.dropFirst(mark.count)) : body)
+        }
+    }
+
     /// The media type in lower case, without its parameters.
     package var mediaType: String? {
         headerFields[.contentType]?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercasedASCII

@@ -35,7 +35,7 @@ package struct ResponseObject {
             throw refuse("expected content of type application/json, found \(response.mediaType?.foundText ?? "none")")
         }
         let json: JSON
-        do { json = try JSON(parsing: response.body) } catch { throw refuse("\(error)") }
+        do { json = try response.parsedBody } catch { throw refuse("\(error)") }
         try self.init(json, refuse: refuse)
     }
 
@@ -79,9 +79,11 @@ package struct ResponseObject {
         return text
     }
 
-    /// Reads a list of scopes. RFC 6749 §3.3: it has at least one, so that an empty list counts as absent.
+    /// Reads a list of scopes. RFC 6749 §3.3: it has at least one, so that an empty list counts as absent. Some servers,
+    /// Twitch among them, send an array in place of a text.
     package func scope() throws -> [Scope]? {
-        guard let scope = try string("scope").map([Scope].init(spaceDelimited:)), !scope.isEmpty else { return nil }
+        let text = try members["scope"]?.strings?.joined(separator: " ") ?? string("scope")
+        guard let scope = text.map([Scope].init(spaceDelimited:)), !scope.isEmpty else { return nil }
         return scope
     }
 
@@ -140,20 +142,20 @@ package struct ResponseObject {
     /// Reads a lifetime in whole seconds: a number, or a string with one, as several servers send it.
     ///
     /// - Parameters:
-    ///   - isRaised: Whether a negative number means 0.
+    ///   - isClamped: Whether a number outside of the range means the nearest one in it.
     ///   - rounding: How a fraction is rounded.
     package func seconds(
-        _ name: String, atLeast least: Int = 0, raisingNegative isRaised: Bool = false,
+        _ name: String, atLeast least: Int = 0, clamped isClamped: Bool = false,
         _ rounding: FloatingPointRoundingRule = .towardZero
     ) throws -> Int? {
         guard let value = members[nonEmpty: name] else { return nil }
-        guard let number = Self.number(value).map({ isRaised ? max(0, $0) : $0 }),
-            (Double(least)...Double(Self.longestLifetime)).contains(number)
-        else {
+        let range = Double(least)...Double(Self.longestLifetime)
+        let found = Self.number(value).map { isClamped ? min(max(range.lowerBound, $0), range.upperBound) : $0 }
+        guard let found, range.contains(found) else {
             let found = members[name].foundNumber
             throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
         }
-        return Int(number.rounded(rounding))
+        return Int(found.rounded(rounding))
     }
 }
 

@@ -11,7 +11,7 @@ extension TransportResponse {
     /// Whether a response with the status of a success is an error (RFC 6749 §5.2), as several servers send it, GitHub
     /// among them: it has an `error`, and nothing that was requested.
     private var isErrorWithoutStatus: Bool {
-        guard Self.successes.contains(status), let members = (try? JSON(parsing: body))?.object else { return false }
+        guard Self.successes.contains(status), let members = (try? parsedBody)?.object else { return false }
         return members[nonEmpty: "error"]?.string != nil
             && ["access_token", "refresh_token", "device_code"].allSatisfy { members[nonEmpty: $0] == nil }
     }
@@ -74,7 +74,7 @@ extension TransportResponse {
     /// What a server says about its error: the `detail` or `title` of problem details (RFC 9457 §3.1), a `message`, also
     /// within an `error` or the first of several `errors`, an `error` that is a sentence, a `hint`, or a plain text.
     private var explanation: String? {
-        guard let json = try? JSON(parsing: body) else {
+        guard let json = try? parsedBody else {
             // Far more than is shown, so that no token at the cut is shown in part.
             let text = String(decoding: body.prefix(64 << 10), as: UTF8.self)
             return mediaType == "text/plain" ? text.split(whereSeparator: \.isNewline).first.map(String.init) : nil
@@ -87,7 +87,7 @@ extension TransportResponse {
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
-        guard let members = (try? JSON(parsing: body))?.object, let code = members[nonEmpty: "error"]?.string else {
+        guard let members = (try? parsedBody)?.object, let code = members[nonEmpty: "error"]?.string else {
             return nil
         }
         // Several servers have their explanation in a member of their own, or a hint beside it.

@@ -69,8 +69,9 @@ package struct TokenResponse: Sendable {
                 throw object.refusal(error.message)
             }
         }
-        // Some servers send 0 or less for a token that is to be used once.
-        lifetime = try object.seconds("expires_in", raisingNegative: true).map { .seconds($0) }
+        // Some servers send 0 or less for a token that is to be used once, and others milliseconds, or the largest number for
+        // a token without an end. Whoever counts on a long life loses nothing: a refused token is refreshed.
+        lifetime = try object.seconds("expires_in", clamped: true).map { .seconds($0) }
         // Only advice: a value that cannot be read must not make the token unusable.
         refreshIn = ((try? object.seconds("refresh_in")) ?? nil).map { .seconds($0) }
         var additional = object.members
@@ -82,7 +83,7 @@ package struct TokenResponse: Sendable {
 
     /// Returns the refresh token of a response, even if the rest is invalid.
     static func refreshToken(of response: TransportResponse) -> Secret? {
-        let json = try? JSON(parsing: response.body)
+        let json = try? response.parsedBody
         // The error is dropped: the caller throws its own.
         return try? ResponseObject(json) { AuthError(.invalidResponse, .token, $0) }.secret("refresh_token")
     }

@@ -59,7 +59,37 @@ extension RealServer {
     }
 
     /// The token response of a sign-in.
-    static let tokens: [RealServer] = [statuses, idTokens, lifetimes, hints, clientErrors].flatMap(\.self)
+    static let tokens: [RealServer] = [statuses, members, idTokens, lifetimes, hints, clientErrors].flatMap(\.self)
+
+    private static let members: [RealServer] = [
+        RealServer("Twitch", 2026, "scope is an array", "accepted") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editDocument { $0["scope"] = ["openid", "offline_access"] }, at: .token, times: nil)
+                #expect(try await fixture.login().result()["scope"] == "openid offline_access")
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+            }
+        },
+        RealServer("a server of 2026", 2026, "expires_in is in milliseconds, or the largest number", "accepted") {
+            try await withDesk { fixture in
+                for lifetime in [31_536_000_000, 9_223_372_036_854_775_807] as [JSON] {
+                    fixture.provider.fault(.editDocument { $0["expires_in"] = lifetime }, at: .token, times: nil)
+                    _ = try await fixture.login().result()
+                    _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                }
+            }
+        },
+        RealServer("a server on IIS", 2026, "a byte order mark before each document", "ignored") {
+            try await withDesk { fixture in
+                for endpoint in [.openIDConfiguration, .keys, .token] as [LocalProvider.Endpoint] {
+                    fixture.provider.fault(
+                        .editReply { $0.body = [0xEF, 0xBB, 0xBF] + $0.body }, at: endpoint, times: nil)
+                }
+                _ = try await fixture.login().result()
+                #expect(fixture.provider.count(.oauthMetadata) == 0)
+            }
+        },
+    ]
 
     private static let statuses: [RealServer] = [
         RealServer("an API gateway", 2025, "the token response has the status 201", "accepted") {
