@@ -84,7 +84,7 @@ struct RefreshFailureTests {
     @Test(arguments: [
         Fault.editDocument { $0["token_type"] = nil }, .editDocument { $0["token_type"] = "mac" },
         .editDocument { $0["access_token"] = nil }, .editDocument { $0["expires_in"] = "soon" },
-        .editDocument { $0["scope"] = ["openid"] }, .editReply { $0.headers[.contentType] = "text/plain" },
+        .editDocument { $0["scope"] = 1 }, .editReply { $0.headers[.contentType] = "text/plain" },
         .editReply { $0.status = .accepted },
     ])
     func `of a response that is refused the rotated refresh token is kept`(fault: Fault) async throws {

@@ -59,13 +59,25 @@ struct RefusedForGoodTests {
     }
 
     // RFC 6749 §5.2
-    @Test(arguments: ["unauthorized_client", "invalid_request"])
+    @Test(arguments: ["unauthorized_client", "invalid_request", "token_expired", "invalid_token", "access_denied"])
     func `a refresh token that worked before, and is refused twice, needs the user`(code: String) async throws {
         try await expect(Case(fault: Self.oauth(code), expected: [false, true, true]))
         try await expect(Case(fault: Self.oauth(code), expected: [false, false], hasRefreshed: false))
     }
 
-    @Test(arguments: ["invalid_client", "invalid_scope", "server_error"])
+    @Test(
+        arguments: [
+            (.badRequest, true), (.unauthorized, true), (.forbidden, false), (.notFound, false),
+            (.requestTimeout, false),
+            (.tooEarly, false), (.tooManyRequests, false), (.internalServerError, false), (.found, false),
+        ] as [(HTTPResponse.Status, Bool)])
+    func `of the statuses without a code, those of a refusal need the user`(
+        status: HTTPResponse.Status, isRefusal: Bool
+    ) async throws {
+        try await expect(Case(fault: .status(status), expected: [false, isRefusal]))
+    }
+
+    @Test(arguments: ["invalid_client", "invalid_scope", "invalid_dpop_proof", "server_error"])
     func `other errors do not need the user`(code: String) async throws {
         try await expect(Case(fault: Self.oauth(code), expected: [false, false]))
     }

@@ -37,12 +37,7 @@ extension AuthorizationRequest {
     ///   wrong or missing `iss`, or no code; the provider's own code (``AuthError/Code/accessDenied``, …) if it denied
     ///   the request.
     public func response(fromQuery query: String) throws -> AuthorizationResponse? {
-        guard let parameters = FormParameters(decoding: query) else {
-            // A single unreadable piece, such as a description in Latin-1, must not leave the user waiting forever.
-            let pieces = query.split(separator: "&").compactMap { FormParameters(decoding: $0) }
-            guard pieces.contains(where: isAnswered) else { return nil }
-            throw refusal("expected parameters in UTF-8 with complete escapes, found others")
-        }
+        let parameters = try parameters(in: query)
         if options.responseMode?.isSigned == true, let token = signedResponse(in: parameters) {
             return AuthorizationResponse(request: self, content: .signed(token))
         }
@@ -81,6 +76,23 @@ extension AuthorizationRequest {
             throw refusal("expected an 'id_token', found none")
         }
         return AuthorizationGrant(code: Secret(code), idToken: Secret(idToken))
+    }
+
+    /// Decodes a response. A parameter that is not in UTF-8, such as a description in Latin-1, counts as absent, unless
+    /// something depends on it.
+    private func parameters(in query: String) throws -> FormParameters {
+        var (parameters, unreadable) = (FormParameters(), false)
+        for piece in query.split(separator: "&") {
+            if let item = FormParameters(decoding: piece)?.items.first {
+                parameters.append(item.name, item.value)
+            } else if ["code", "error", "id_token", "iss", "response", "state"].contains(piece.prefix { $0 != "=" }) {
+                unreadable = true
+            }
+        }
+        guard !unreadable || !isAnswered(by: parameters) else {
+            throw refusal("expected parameters in UTF-8 with complete escapes, found others")
+        }
+        return parameters
     }
 
     private func isAnswered(by parameters: FormParameters) -> Bool {

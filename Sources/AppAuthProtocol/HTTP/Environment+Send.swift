@@ -58,7 +58,9 @@ extension HTTPRequest {
 extension HTTPResponse.Status {
     /// Whether the same request may succeed later: not with 501, which says that the server cannot do it at all (RFC 9110
     /// §15.6.2).
-    package var isTemporary: Bool { self != .notImplemented && code >= 500 || self == .tooManyRequests }
+    package var isTemporary: Bool {
+        self != .notImplemented && code >= 500 || [.requestTimeout, .tooEarly, .tooManyRequests].contains(self)
+    }
 }
 
 extension TransportResponse {

@@ -57,11 +57,12 @@ extension AuthStateRecord {
 
     /// Records one more failed refresh in a row.
     mutating func fail(_ error: AuthError, at now: Timestamp, jitter: Double) -> RefreshBackoff {
-        // RFC 6749 §5.2: some servers respond with the last two to a refresh token that they no longer accept. If no
-        // refresh has succeeded before, the client's registration may be wrong, or the request.
+        // RFC 6749 §5.2: many servers have codes of their own for a refresh token that they no longer accept, or none. If no
+        // refresh has succeeded before, the client's registration may be wrong, or the request. Another sign-in would not
+        // help a client whose credential, proof or scope is refused.
+        let isOfToken = ![.invalidClient, "invalid_scope", "invalid_dpop_proof"].contains(error.code)
         let isRefusal =
-            error.code == .invalidIDToken
-            || hasRefreshed && ["unauthorized_client", "invalid_request"].contains(error.code)
+            error.code == .invalidIDToken || hasRefreshed && isOfToken && [400, 401].contains(error.httpStatus)
         let backoff = RefreshBackoff(
             error, after: backoff, isRefusal: isRefusal && !error.isTemporary && error.outcome == .refused, at: now,
             jitter: jitter)

@@ -110,9 +110,15 @@ struct AuthorizationResponseTests {
         #expect(try response("code=c&state=STATE&id_token=e30.e30.AA")?.idToken == nil)
     }
 
-    @Test(arguments: ["state=STATE&error=access_denied&error_description=refus%E9", "code=%&state=STATE"])
+    @Test(arguments: ["code=%", "code=%E9", "error=refus%E9", "code=c&iss=%FF", "code=c&state=%FF"])
     func `a response of ours that cannot be read ends the request, instead of a wait for ever`(query: String) {
-        #expect(refusal { try response(query) }?.code == .invalidRedirect)
+        #expect(refusal { try response(query + "&state=STATE") }?.code == .invalidRedirect)
+    }
+
+    @Test func `what nothing depends on may be in Latin-1`() throws {
+        #expect(try response("state=STATE&name=%E9&code=c&%zz=%")?.code == Secret("c"))
+        let error = refusal { try response("error=access_denied&error_description=refus%E9&state=STATE") }
+        #expect(error?.code == .accessDenied && error?.server?.errorDescription == nil)
     }
 
     @Test(arguments: [

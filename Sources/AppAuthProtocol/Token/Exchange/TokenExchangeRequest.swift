@@ -99,7 +99,7 @@ public struct ExchangedToken: Sendable, Hashable {
         }
         tokenType = type.uppercased() == "N_A" ? nil : type
         self.received = received
-        lifetime = try object.seconds("expires_in").map { .seconds($0) }
+        lifetime = try object.seconds("expires_in", clamped: true).map { .seconds($0) }
         scope = try object.scope()
         refreshToken = try object.secret("refresh_token")
     }
