@@ -29,7 +29,6 @@ package enum MLDSA: String, Sendable, Hashable, CaseIterable {
 
     func checkIsAvailable() throws(JOSEError) {
         guard !Self.isAvailable else { return }
-        let found = OpenSSL_version(OPENSSL_VERSION_STRING).map { String(cString: $0) } ?? "none"
-        throw JOSEError("\(rawValue) needs libcrypto 3.5 or newer, found \(found)")
+        throw JOSEError("\(rawValue) needs libcrypto 3.5 or newer, found \(Libcrypto.version)")
     }
 }

@@ -223,13 +223,7 @@ public struct SignIn: SignInFlow {
         if options.isPushed || provider.requiresPushedAuthorizationRequests {
             _ = try provider.require(.pushedAuthorizationRequest)
         }
-        // RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that lists its methods must list S256. There is no fallback.
-        if let methods = provider.codeChallengeMethods, !methods.contains("S256") {
-            throw AuthError(
-                .invalidMetadata, .discovery,
-                "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", ").foundText)"
-            )
-        }
+        try provider.requirePKCE()
         if provider.codeChallengeMethods == nil {
             configuration.environment.logger.info(
                 "discovery: the provider does not announce PKCE. The sign-in uses it, with S256, all the same")

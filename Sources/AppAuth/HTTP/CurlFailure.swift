@@ -34,6 +34,36 @@ struct CurlFailure: Sendable {
 
     /// Returns the error for the caller. It contains the host but no other part of the URL.
     func error(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
+        var error = described(target: target, limits: limits)
+        if error.outcome == .notSent { error.connectionProblem = problem(target) }
+        return error
+    }
+
+    /// The reason why the request was not sent, if it is a known one.
+    private func problem(_ target: HTTPTarget) -> ConnectionProblem? {
+        if foreignUser != nil { return .otherUser }
+        func says(_ words: String...) -> Bool { words.contains(where: detail.contains) }
+        switch code {
+        case SHIMS_CURLE_SSL_CACERT_BADFILE: return .roots
+        case _ where connectStatus == 407: return .proxyAuthentication
+        case SHIMS_CURLE_COULDNT_RESOLVE_PROXY, SHIMS_CURLE_PROXY: return .proxy
+        case _ where connectStatus >= 300: return .proxy
+        case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return .nameUnresolved
+        case SHIMS_CURLE_COULDNT_CONNECT: return names(target) ? .unreachable : .proxy
+        case SHIMS_CURLE_PEER_FAILED_VERIFICATION where lacksRoot: return .untrustedRoot
+        case SHIMS_CURLE_PEER_FAILED_VERIFICATION:
+            if says("expired", "not yet valid") { return .certificateDate }
+            return says("subject name", "host name") ? .certificateHost : .certificate
+        case SHIMS_CURLE_SSL_CONNECT_ERROR: return .tls
+        case SHIMS_CURLE_OPERATION_TIMEDOUT: return .unreachable
+        default: return nil
+        }
+    }
+
+    /// Whether libcurl's message names the target. If it names another host, that is the proxy.
+    private func names(_ target: HTTPTarget) -> Bool { detail.contains(target.host.filter { !"[]".contains($0) }) }
+
+    private func described(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
         let host = target.host
         if let foreignUser { return .foreignServer(target.hostAndPort, of: foreignUser, .configuration) }
         switch (exceeded, code) {
@@ -86,8 +116,7 @@ struct CurlFailure: Sendable {
         switch code {
         case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
-        // If libcurl's message names another host, that is the proxy.
-        case SHIMS_CURLE_COULDNT_CONNECT where !detail.contains(host.filter { !"[]".contains($0) }) && !detail.isEmpty:
+        case SHIMS_CURLE_COULDNT_CONNECT where !names(target) && !detail.isEmpty:
             return "could not connect to the proxy for \(peer): \(words)"
         case SHIMS_CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED:
             return "connection to \(peer) refused" + (target.isLoopback ? ": no program listens at that port" : "")

@@ -11,7 +11,7 @@ package final class CurlLibrary: @unchecked Sendable {
 
     let curl: OpaquePointer
     /// The version of the library.
-    let version: String
+    package let version: String
     /// The file and the folder of trusted certificates that the library was built to use.
     let builtInRoots: (file: String?, directory: String?)
 

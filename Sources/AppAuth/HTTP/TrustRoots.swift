@@ -115,7 +115,9 @@ package enum TrustRoots: Sendable, Hashable {
     }
 
     private static func refused(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        var error = AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        error.connectionProblem = .roots
+        return error
     }
 }
 

@@ -96,6 +96,15 @@ public struct ProviderMetadata: Sendable, Hashable {
         return url
     }
 
+    /// Throws if the provider does not support PKCE with S256.
+    ///
+    /// RFC 7636 §4.2, RFC 9700 §2.1.1: a provider that lists its methods must list S256. There is no fallback.
+    package func requirePKCE() throws {
+        guard let methods = codeChallengeMethods, !methods.contains("S256") else { return }
+        throw Self.invalid(
+            "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", ").foundText)")
+    }
+
     /// Returns the metadata with an endpoint of a second document, if this one does not have it.
     package func completed(with endpoint: Endpoint, from other: ProviderMetadata) -> ProviderMetadata {
         guard self[endpoint] == nil else { return self }

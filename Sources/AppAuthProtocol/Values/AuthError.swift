@@ -55,6 +55,8 @@ public struct AuthError: Error, Sendable, Hashable {
     package var refreshPause: Duration?
     /// Why the store failed, if the code is ``Code/store`` and the app can do something about it.
     public var storeProblem: StoreProblem?
+    /// Why the request was not sent; nil if it may have been, or if that is unknown.
+    package var connectionProblem: ConnectionProblem?
     /// What the user must agree to, if the code is ``Code/confirmationRequired``.
     public var confirmation: SignInConfirmation?
     /// Whether this call sent nothing, because earlier refreshes failed and the pause after them is not over.
