@@ -31,7 +31,7 @@ struct Tool: ParsableCommand {
                 name: "Token",
                 subcommands: [Token.self, Helper.self, Proxy.self, Request.self, UserInfo.self, Exchange.self]),
             CommandGroup(name: "Service", subcommands: [ClientCredentials.self]),
-            CommandGroup(name: "Setup", subcommands: [Register.self, Discover.self, Demo.self]),
+            CommandGroup(name: "Setup", subcommands: [Register.self, Doctor.self, Discover.self, Demo.self]),
             CommandGroup(name: "Old server", subcommands: [Password.self]),
         ])
 

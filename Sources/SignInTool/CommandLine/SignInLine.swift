@@ -9,6 +9,10 @@ struct SignInLine {
 
     /// The commands that sign in and store a session. The first is the usual one.
     static let commands = ["login", "device", "password"]
+    /// The commands that a new profile is no mistake for: one asks for what is missing, the other checks the rest.
+    static let startingCommands = ["login", "doctor"]
+    /// The commands that a profile completes.
+    static let completedCommands = commands + ["doctor"]
     /// The options that name a stored session.
     static let namingOptions = ["--issuer", "--client-id", "--store"]
     /// The options that name the provider.

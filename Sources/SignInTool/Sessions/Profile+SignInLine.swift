@@ -12,7 +12,7 @@ extension Profile {
     static func completing(
         _ line: SignInLine, _ known: (_ command: String) -> Set<String>
     ) throws -> SignInLine {
-        guard let command = line.words.first, SignInLine.commands.contains(command), !line.namesSession,
+        guard let command = line.words.first, SignInLine.completedCommands.contains(command), !line.namesSession,
             !line.options.contains(where: { ["-h", "--help"].contains($0.name) })
         else { return line }
         let named = line.value(of: "--profile")
@@ -22,8 +22,8 @@ extension Profile {
         }
         let own = try profile.signIn
         let name = named == nil ? ["--profile", profile.name] : []
-        // A new profile: the resource says where to sign in, or `login` asks.
-        if own == nil, line.namesResource || command == SignInLine.commands[0] {
+        // A new profile: the resource says where to sign in, `login` asks, and `doctor` checks the rest.
+        if own == nil, line.namesResource || SignInLine.startingCommands.contains(command) {
             return SignInLine([command] + name + line.words.dropFirst())
         }
         if named == nil, line.namesResource, own?.resources != line.resources { return line }

@@ -24,8 +24,8 @@ struct ResourceOptions: Sendable {
     let resource: [String]
     let document: String?
 
-    init(_ usual: UsualOptions, _ document: ClientDocumentOptions) {
-        (resource, self.document) = (usual.resource, document.url)
+    init(_ usual: UsualOptions, _ document: ClientDocumentOptions? = nil) {
+        (resource, self.document) = (usual.resource, document?.url)
     }
 
     /// Whether the resource says where to sign in: the options name a resource, but no client.

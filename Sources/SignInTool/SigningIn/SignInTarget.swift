@@ -68,6 +68,9 @@ struct SignInTarget {
         return target
     }
 
+    /// Takes over how the client of a stored session authenticates.
+    mutating func authenticate(as client: Client) { configuration.authentication = client.authentication }
+
     /// Creates the target of another sign-in for a stored session, with these scopes.
     init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) throws {
         let environment = environment.speaking(to: record.client.provider) ?? environment

@@ -1,0 +1,149 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command `sign-in doctor`.
+struct Doctor: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Finds out what would keep a sign-in from working. It changes nothing.",
+        discussion: """
+            Example: sign-in doctor --issuer https://accounts.example.org --client-id my-app
+
+            With the options of a sign-in, or the profile or session of one, it checks that sign-in too. It sends the client's \
+            secret only to that provider. The exit status is 1 if something will not work.
+            """)
+
+    @OptionGroup(title: OptionTitle.usual) var usual: UsualOptions
+    @OptionGroup(title: OptionTitle.usual) var session: NewSessionOptions
+    @OptionGroup(title: OptionTitle.usual) var output: OutputOptions
+    @OptionGroup(title: OptionTitle.provider) var endpoints: EndpointOptions
+    @OptionGroup(title: OptionTitle.client) var client: ClientOptions
+    @OptionGroup(title: OptionTitle.request) var asked: RequestOptions
+    @OptionGroup(title: OptionTitle.request) var binding: BindingOptions
+    @OptionGroup(title: OptionTitle.browser) var redirect: RedirectOptions
+    @OptionGroup(title: OptionTitle.network) var common: CommonOptions
+
+    var json: Bool { output.json }
+    var defaultTimeout: Duration { .seconds(60) }
+    private var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        var examination = Examination()
+        try await examination.checkLibraries()
+        var target: SignInTarget?
+        let isIssuer = provider.issuer.map { (try? Issuer($0)) != nil } ?? true
+        let otherwise = isIssuer ? Finding.Name.clientConfiguration : .issuerInvalid
+        let areUsable = try await examination.check("options", otherwise: otherwise) { _ in
+            target = try await namedTarget(console)
+            return target.map { "a sign-in at \($0.issuer)" } ?? "no provider"
+        }
+        let record = areUsable ? try await checkStore(target, &examination, limit) : nil
+        if let record { target = try completed(target, record, console) }
+        try await examination.checkBrowser()
+        let uri = try await examination.checkRedirect(target?.redirect ?? .init(), console.environment)
+        if let target { try await check(target, redirectURI: uri, &examination) }
+        if let record { try check(record, &examination, console) }
+        return try finish(examination, console)
+    }
+
+    /// Returns the sign-in that the options name; nil if they name no provider, or if a resource would have to be asked.
+    private func namedTarget(_ console: Console) async throws -> SignInTarget? {
+        let resources = ResourceOptions(usual)
+        guard provider.isNamed,
+            try !resources.decide(provider, clientID: usual.clientID, for: .authorizationCode)
+        else { return nil }
+        return try await SignInTarget(
+            provider, usual.clientID, client, resources, scope: usual.scope, dpop: binding.dpop, redirect: redirect,
+            asked: asked.options(over: .init()).withTypedParameters(), for: .authorizationCode, console)
+    }
+
+    /// The options that select the session if they name no provider.
+    private var sessionOptions: SessionOptions {
+        var options = SessionOptions()
+        (options.profile, options.issuer) = (session.profile, usual.issuer)
+        (options.clientID, options.store) = (usual.clientID, session.store)
+        return options
+    }
+
+    /// Checks the place for the session.
+    ///
+    /// - Returns: The session that is there.
+    private func checkStore(
+        _ target: SignInTarget?, _ examination: inout Examination, _ limit: Duration
+    ) async throws -> AuthStateRecord? {
+        var store: (any TokenStore)?
+        let isFound = try await examination.check("session", otherwise: .storeUnusable) { examination in
+            do { store = try await self.store(of: target, limit) } catch let error as WrongUsage {
+                return error.message
+            } catch let error as AuthError where error.code == .invalidConfiguration {
+                examination.add(Finding(.passphraseMissing, error.message))
+            }
+            return store?.shownLocation ?? "none"
+        }
+        guard isFound else { return nil }
+        let place = try store ?? FileTokenStore(path: StateFolder().path + "/sign-in.json")
+        return try await examination.checkStore(place.within(min(limit, .seconds(10))))
+    }
+
+    private func store(of target: SignInTarget?, _ limit: Duration) async throws -> (any TokenStore)? {
+        guard let target, !target.configuration.clientID.isEmpty || session.profile != nil else {
+            return try await sessionOptions.find(within: limit)
+        }
+        return try session.store(issuer: target.issuer, clientID: target.configuration.clientID)
+    }
+
+    /// Returns the sign-in of a stored session, or the named one with the credentials of the session.
+    private func completed(
+        _ named: SignInTarget?, _ record: AuthStateRecord, _ console: Console
+    ) throws -> SignInTarget {
+        guard var target = named else {
+            return try SignInTarget(of: record, scope: record.requestedScope, console.environment)
+        }
+        if !client.isGiven, target.registered == nil,
+            record.belongs(to: target.configuration.clientID, at: target.configuration.issuer)
+        {
+            target.authenticate(as: record.client)
+        }
+        return target
+    }
+
+    private func check(_ target: SignInTarget, redirectURI: String, _ examination: inout Examination) async throws {
+        var signIn = SignIn(target.configuration, appName: "sign-in")
+        signIn.options = asked.options(over: target.options)
+        (signIn.options.resources, signIn.options.isPushed) = (target.resources, asked.par)
+        guard let client = try await examination.checkProvider(of: signIn) else { return }
+        examination.checkRequest(signIn.configuration, at: client.provider)
+        guard !client.id.isEmpty, client.provider[.authorization] != nil, client.provider[.token] != nil else { return }
+        try await examination.checkClient(client, of: signIn, redirectURI: redirectURI)
+    }
+
+    /// Checks a stored session.
+    private func check(_ record: AuthStateRecord, _ examination: inout Examination, _ console: Console) throws {
+        if let reason = record.reasonToSignIn {
+            let line = try? sessionOptions.line(nil, record, console).shellLine
+            let remedy = line.map { "Sign in with: \($0)" }
+            return examination.add(Finding(.sessionOver, "the session is over: \(reason)", remedy: remedy))
+        }
+        let wasAsked = record.requestedScope.contains(.offlineAccess)
+        if !record.renewsItself {
+            let seen = "the session has no refresh token, and ends with its access token"
+            examination.add(
+                Finding(.noRefreshToken, seen + (wasAsked ? "" : ": offline_access was not requested")))
+        }
+        let withheld = record.requestedScope.filter { !record.scope.contains($0) && $0 != .offlineAccess }
+        if let names = withheld.spaceDelimited {
+            examination.add(Finding(.scopeNotGranted, "the provider has not granted these scopes: \(names)"))
+        }
+    }
+
+    private func finish(_ examination: Examination, _ console: Console) throws -> Int32 {
+        let failures = examination.failures
+        guard !failures.isEmpty else {
+            try console.succeed(.object(examination.json), text: examination.text)
+            return 0
+        }
+        if !json { try console.print(Array((examination.text + "\n").utf8)) }
+        let names = failures.map(\.name.rawValue).joined(separator: ", ")
+        console.fail(code: "findings", "a sign-in will not work: \(names)", with: examination.json)
+        return 1
+    }
+}

@@ -1,0 +1,111 @@
+internal import AppAuth
+internal import HTTPTypes
+internal import JOSE
+
+/// The checks of a provider.
+extension Examination {
+    /// Checks the provider's metadata, its endpoints and the clock.
+    ///
+    /// - Returns: The client at the provider; nil if its metadata could not be used.
+    mutating func checkProvider(of signIn: SignIn) async throws -> Client? {
+        let (configuration, environment) = (signIn.configuration, signIn.configuration.environment)
+        var client: Client?
+        try await check("metadata", otherwise: .metadataInvalid) { examination in
+            do { client = try await configuration.client(requiring: []) } catch let error as AuthError
+                where error.code == .invalidResponse && !error.isTemporary
+            {
+                examination.add(Finding(.metadataMissing, error.message))
+                return "none"
+            }
+            return configuration.issuer.string
+        }
+        guard let client else { return nil }
+        let provider = client.provider
+        var required: [ProviderMetadata.Endpoint] = [.authorization, .token]
+        if configuration.requestsIDToken { required.append(.keys) }
+        if signIn.options.isPushed || provider.requiresPushedAuthorizationRequests {
+            required.append(.pushedAuthorizationRequest)
+        }
+        for endpoint in required where (try? provider.url(of: endpoint)) == .some(nil) {
+            add(Finding(.endpointMissing, "the provider's metadata has no '\(endpoint.rawValue)'"))
+        }
+        do { try provider.requirePKCE() } catch let error as AuthError {
+            add(Finding(.pkceUnsupported, error.message))
+        }
+        try await checkEndpoints(of: provider, environment)
+        if configuration.requestsIDToken, let keys = provider[.keys] {
+            try await check("keys", otherwise: .keysUnusable) { _ in
+                let set = try KeySet(try await environment.document(at: keys, stage: .keys).json)
+                return "\(set.jwks.keys.count) at \(keys.shownHost)"
+            }
+        }
+        try await checkClock(of: client, environment)
+        return client
+    }
+
+    /// The endpoints to which this command sends requests, beside the keys.
+    private static let endpoints: [ProviderMetadata.Endpoint] = [
+        .authorization, .token, .userInfo, .revocation, .endSession, .deviceAuthorization, .pushedAuthorizationRequest,
+    ]
+
+    /// Asks each endpoint for its head, which changes nothing (RFC 9110 §9.2.1). Any response but trouble of the server
+    /// shows that it is there.
+    private mutating func checkEndpoints(of provider: ProviderMetadata, _ environment: Environment) async throws {
+        let reached = try await withThrowingTaskGroup(of: (Int, Finding?).self) { group in
+            for (index, endpoint) in Self.endpoints.enumerated() where provider.names(endpoint) {
+                group.addTask { (index, try await Self.finding(at: endpoint, of: provider, environment)) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }
+        }
+        for case (_, let finding?) in reached { add(finding) }
+        let working = reached.filter { $0.1 == nil }.map { Self.endpoints[$0.0].rawValue }
+        try await check("endpoints") { _ in working.isEmpty ? "none" : working.joined(separator: ", ") }
+    }
+
+    private static func finding(
+        at endpoint: ProviderMetadata.Endpoint, of provider: ProviderMetadata, _ environment: Environment
+    ) async throws -> Finding? {
+        do {
+            guard let url = try provider.url(of: endpoint) else { return nil }
+            let limits = HTTPLimits(
+                bodyBytes: HTTPLimits.default.bodyBytes, headerBytes: HTTPLimits.default.headerBytes,
+                total: .seconds(10), connect: HTTPLimits.default.connect)
+            let request = TransportRequest(HTTPRequest(method: .head, url: url), limits: limits)
+            let response = try await environment.send(request, stage: .discovery)
+            // A server that does not know the method is there.
+            guard response.status.code >= 500, response.status != .notImplemented else { return nil }
+            return Finding(.endpointFailing, "the '\(endpoint.rawValue)' responds with \(response.status.code)")
+        } catch let error as AuthError {
+            return Finding(error, otherwise: error.code == .invalidMetadata ? .metadataInvalid : .endpointFailing)
+        }
+    }
+
+    /// Compares the clocks. The library corrects a difference of up to a day, but other programs do not.
+    private mutating func checkClock(of client: Client, _ environment: Environment) async throws {
+        guard let clock = environment.serverClocks.clock(of: client, at: environment.now()) else { return }
+        try await check("clock") { examination in
+            if abs(clock.skew) > client.idTokenRules.leeway.seconds {
+                let seen = clock.skewDescription.split(separator: ". ").first.map(String.init) ?? ""
+                examination.add(Finding(.clockOff, seen, isWarning: clock.isPlausible))
+            }
+            return "\(Int(clock.skew.rounded())) s between this computer and the provider"
+        }
+    }
+
+    /// Checks the scopes and DPoP against the provider's lists.
+    mutating func checkRequest(_ configuration: ClientConfiguration, at provider: ProviderMetadata) {
+        let scope = configuration.scope(at: provider) { _ in }
+        if let listed = provider.scopes {
+            let others = scope.filter { !listed.contains($0.rawValue) && $0 != .openID }
+            if let names = others.spaceDelimited {
+                add(Finding(.scopeUnlisted, "the provider's metadata does not list these scopes: \(names.foundText)"))
+            }
+            if listed.contains(Scope.offlineAccess.rawValue), !scope.contains(.offlineAccess) {
+                add(Finding(.noRefreshToken, "the scope lacks offline_access, so a session ends with its first token"))
+            }
+        }
+        if configuration.dpop != nil, provider.document["dpop_signing_alg_values_supported"] == nil {
+            add(Finding(.dpopUnlisted, "the provider's metadata does not mention DPoP"))
+        }
+    }
+}
