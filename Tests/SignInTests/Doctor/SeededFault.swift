@@ -1,0 +1,78 @@
+import AppAuth
+import AppAuthTestProvider
+import Foundation
+import JOSE
+import TestFixtures
+import Testing
+
+/// A set-up with one fault, and what `sign-in doctor` has to call it.
+struct SeededFault: Sendable, CustomTestStringConvertible {
+    /// The names of the findings, in order.
+    let findings: [String]
+    /// Whether a sign-in works nevertheless.
+    var isHarmless = false
+    var provider = LocalProvider.Configuration.demo
+    /// Whether the provider uses https, with a certificate of its own.
+    var isSecure = false
+    /// Adds the fault, and examines the set-up while it has it.
+    let seed: @Sendable (SeededSetUp) async throws -> Void
+
+    var testDescription: String { findings.joined(separator: ", ") }
+
+    init(
+        _ findings: String..., isHarmless: Bool = false, isSecure: Bool = false,
+        provider change: (inout LocalProvider.Configuration) -> Void = { _ in },
+        seed: @escaping @Sendable (SeededSetUp) async throws -> Void
+    ) {
+        (self.findings, self.isHarmless, self.isSecure, self.seed) = (findings, isHarmless, isSecure, seed)
+        change(&provider)
+    }
+
+    func run() async throws {
+        guard isSecure else { return try await run(provider, certificate: nil) }
+        try await withCertificate { files in
+            var provider = provider
+            provider.tls = files
+            try await run(provider, certificate: files.certificate)
+        }
+    }
+
+    private func run(_ provider: LocalProvider.Configuration, certificate: String?) async throws {
+        try await withDesk(provider) { fixture in
+            try await seed(SeededSetUp(fixture: fixture, fault: self, certificate: certificate))
+        }
+    }
+}
+
+struct SeededSetUp: Sendable {
+    let fixture: CommandFixture
+    let fault: SeededFault
+    let certificate: String?
+
+    /// Runs the command with further options, of which the last counts, and checks what it has found.
+    func examine(
+        _ options: String..., in variables: [String: String?] = [:], through prefix: [String] = []
+    ) async throws {
+        let line = ["doctor", "--json", "--issuer", fixture.issuer, "--client-id", "demo"] + options
+        let outcome = try await fixture.start(prefix + [BuiltProducts.path("sign-in")], line, variables).outcome()
+        let result = try outcome.json()
+        let names = result["findings"]?.array?.compactMap { $0["name"]?.string }
+        #expect(names == fault.findings, "\(outcome)")
+        let isWell = fault.findings.isEmpty || fault.isHarmless
+        #expect(outcome.status == (isWell ? 0 : 1) && result["ok"]?.bool == isWell, "\(outcome)")
+        for finding in result["findings"]?.array ?? [] {
+            #expect(finding["seen"]?.string?.isEmpty == false && finding["remedy"]?.string?.isEmpty == false)
+        }
+    }
+
+    /// Writes a file, and returns its path.
+    func file(_ name: String, _ contents: String) throws -> String {
+        let path = "\(fixture.home)/\(name)"
+        try contents.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    func edit(_ edit: @escaping @Sendable (inout JSON.Object) -> Void) {
+        fixture.provider.fault(.editDocument(edit), at: .openIDConfiguration, times: nil)
+    }
+}
