@@ -39,7 +39,7 @@ struct Doctor: Command {
         let record = areUsable ? try await checkStore(target, &examination, limit) : nil
         if let record { target = try completed(target, record, console) }
         try await examination.checkBrowser()
-        let uri = try await examination.checkRedirect(target?.redirect ?? .init(), console.environment)
+        let uri = try await examination.checkRedirect(redirect(of: target), console.environment)
         if let target { try await check(target, redirectURI: uri, &examination) }
         if let record { try check(record, &examination, console) }
         return try finish(examination, console)
@@ -104,6 +104,14 @@ struct Doctor: Command {
             target.authenticate(as: record.client)
         }
         return target
+    }
+
+    /// Returns the redirect of the sign-in. The next sign-in need not have the port that the kernel has chosen for the last.
+    private func redirect(of target: SignInTarget?) -> SignIn.Redirect {
+        var redirect = target?.redirect ?? .init()
+        guard let target, target.registered == nil, !target.isPortNamed else { return redirect }
+        redirect.ports = redirect.ports.map { RedirectOptions.isChosenByKernel($0) ? 0 : $0 }
+        return redirect
     }
 
     private func check(_ target: SignInTarget, redirectURI: String, _ examination: inout Examination) async throws {

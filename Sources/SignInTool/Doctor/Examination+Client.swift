@@ -18,6 +18,7 @@ extension Examination {
             var options = try signIn.options.withTypedParameters()
             // Without a session in a browser, the provider must respond with an error, and remembers nothing.
             options.prompt = [.none]
+            options.additionalParameters.removeAll { $0.name == "prompt" }
             let scope = signIn.configuration.scope(at: client.provider) { _ in }
             let request = try AuthorizationRequest(
                 client: client, redirectURI: redirectURI, scope: scope, options: options)
@@ -100,6 +101,15 @@ extension Examination {
         if server.error == "unauthorized_client" { return Finding(.clientNotAllowed, error.message) }
         guard error.isAboutClient || lacksSecret else { return nil }
         if case .refused(_, namesRedirect: false) = page { return Finding(.clientUnknown, error.message) }
-        return Finding(client.authentication == .none ? .secretMissing : .secretWrong, error.message)
+        switch client.authentication {
+        case .none: return Finding(.secretMissing, error.message)
+        case .privateKeyJWT, .assertion: return Finding(.secretWrong, error.message, remedy: Self.remedyOfKey)
+        default: return Finding(.secretWrong, error.message)
+        }
     }
+
+    private static let remedyOfKey = """
+        Check that the provider has the public part of --client-key, or trusts the issuer of --client-assertion-file. If \
+        it accepts only its token endpoint as the audience, use --assertion-audience token-endpoint.
+        """
 }

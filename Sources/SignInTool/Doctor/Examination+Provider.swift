@@ -58,7 +58,9 @@ extension Examination {
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }
         }
         for case (_, let finding?) in reached { add(finding) }
-        let working = reached.filter { $0.1 == nil }.map { Self.endpoints[$0.0].rawValue }
+        let working = reached.filter { $0.1 == nil }.map {
+            Self.endpoints[$0.0].rawValue.replacing("_endpoint", with: "")
+        }
         try await check("endpoints") { _ in working.isEmpty ? "none" : working.joined(separator: ", ") }
     }
 
@@ -84,11 +86,11 @@ extension Examination {
     private mutating func checkClock(of client: Client, _ environment: Environment) async throws {
         guard let clock = environment.serverClocks.clock(of: client, at: environment.now()) else { return }
         try await check("clock") { examination in
+            let seen = clock.skewDescription.split(separator: ". ").first.map(String.init) ?? ""
             if abs(clock.skew) > client.idTokenRules.leeway.seconds {
-                let seen = clock.skewDescription.split(separator: ". ").first.map(String.init) ?? ""
                 examination.add(Finding(.clockOff, seen, isWarning: clock.isPlausible))
             }
-            return "\(Int(clock.skew.rounded())) s between this computer and the provider"
+            return seen
         }
     }
 
