@@ -7,8 +7,12 @@ extension Environment {
     /// Sends a request. Errors carry the stage of the flow; an app's own transport error becomes an ``AuthError``.
     package func send(_ request: TransportRequest, stage: AuthError.Stage) async throws -> TransportResponse {
         logger.debug("\(stage.rawValue): \(request.head.method) \(request.head.target)")
+        let (observer, start) = (self[ExchangeObserver.self], ContinuousClock.now)
+        func show(_ step: ObservedExchange.Step) { observer.observe(.init(stage: stage, request: request, step: step)) }
+        show(.sending)
         do {
             let response = try await transport.send(request)
+            show(.received(response, after: .now - start))
             logger.debug("\(stage.rawValue): \(response.status.code), \(response.body.count) bytes")
             // A resource server may belong to anyone, so its clock does not count.
             if stage != .resource { serverClocks.note(response, to: request.head, at: now()) }
@@ -17,6 +21,7 @@ extension Environment {
             throw error
         } catch var error as AuthError {
             error.stage = stage
+            show(.failed(after: .now - start))
             logger.info("\(stage.rawValue): \(error)")
             throw error
         } catch {

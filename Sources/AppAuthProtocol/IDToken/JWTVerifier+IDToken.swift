@@ -1,4 +1,5 @@
 internal import JOSE
+internal import Logging
 
 // The ID tokens of a sign-in: from the token endpoint, and from the browser.
 
@@ -58,6 +59,9 @@ extension JWTVerifier {
         verifier.now = environment.now
         verifier.serverClock = serverClock ?? environment.serverClocks.clock(of: client, at: environment.now())
         try verifier.check(idToken, algorithm: jws.header.alg, expected, common)
+        let nonce = expected.nonce == nil ? "" : ", with the nonce that was sent"
+        environment.logger.info(
+            "idToken: it is signed by the provider (\(jws.header.alg)), for this client\(nonce), and not expired")
         return idToken
     }
 }

@@ -3,10 +3,10 @@ internal import JOSE
 /// Removes secrets from a text in every form in which a server may repeat them: verbatim, percent-encoded or
 /// form-encoded (RFC 3986 §2.1, RFC 6749 appendix B), in base64 or base64url (RFC 4648 §4, §5), and inside a longer
 /// value, as in HTTP Basic.
-struct Redaction {
+package struct Redaction: Sendable {
     private let patterns: [Pattern]
 
-    private struct Pattern {
+    private struct Pattern: Sendable {
         let bytes: [UInt8]
         var isBase64 = false
     }
@@ -16,7 +16,7 @@ struct Redaction {
     /// Far more than an error shows.
     private static let longestText = 4096
 
-    init(of secrets: [Secret]) {
+    package init(of secrets: [Secret]) {
         patterns = secrets.map(\.bytes).filter { $0.count >= Self.shortest }.flatMap { secret in
             let decoded = Piece.pieces(of: secret).map(\.byte)
             return [Pattern(bytes: secret), Pattern(bytes: decoded)]
@@ -24,7 +24,7 @@ struct Redaction {
         }
     }
 
-    func applied(to text: String) -> String {
+    package func applied(to text: String) -> String {
         guard !patterns.isEmpty else { return text }
         let bytes = Array(text.utf8.prefix(Self.longestText))
         let pieces = Piece.pieces(of: bytes)

@@ -65,7 +65,9 @@ extension AuthState {
         limit?.cancel()
         let keys = verifier.keys?.entry
         switch latest?.finding {
-        case .verified(let token): return .verified(token, keys: keys)
+        case .verified(let token):
+            environment.logger.info("idToken: it is signed by the provider, and about the same user")
+            return .verified(token, keys: keys)
         case .repeated: return .verified(previous, keys: keys)
         case .unverified(let error): return .unverified(error)
         case .refused(let error): return .refused(error)

@@ -85,11 +85,12 @@ struct SignInLine {
 
     /// All options of the sign-in commands that have no value: the word after any other one is its value.
     private static let flags = [
-        "--json", "--verbose", "--replace-store", "--userinfo", "--par", "--dpop", "--no-browser", "--help",
+        "--json", "--verbose", "--explain", "--replace-store", "--userinfo", "--par", "--dpop", "--no-browser",
+        "--help",
     ]
     /// The options that no later sign-in has in common.
     private static let ofThisRun = [
-        "--json", "--verbose", "--replace-store", "--userinfo", "--profile", "--timeout",
+        "--json", "--verbose", "--explain", "--replace-store", "--userinfo", "--profile", "--timeout",
     ]
     private static let ofSeveralValues = ["--redirect-port", "--resource", "--param", "--trusted-audience"]
     private static let paths = [

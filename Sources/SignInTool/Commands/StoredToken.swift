@@ -81,7 +81,7 @@ extension StoredToken {
             var (token, session, common) = (Token(), SessionOptions(), CommonOptions())
             (session.profile, session.issuer, session.clientID) = (profile, issuer?.string, clientID)
             session.store = path.map(StoreChoice.file)
-            (common.verbose, common.timeout) = (false, nil)
+            (common.verbose, common.explain, common.timeout) = (false, false, nil)
             (common.caFile, common.proxyAuthentication) = (nil, nil)
             (token.minimumValidity, token.forceRefresh, token.isIDToken) = (nil, false, false)
             (token.format, token.user, token.json) = (.token, nil, json)

@@ -35,8 +35,9 @@ extension Console {
         var environment = Environment.live
         environment.transport = CurlTransport(configuration)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
+        if options.explain { environment.explain() }
         self.init(
-            json: command.json, isVerbose: options.verbose, arguments: arguments, line: line, input: input,
-            environment: environment, wordsOfNetwork: options.wordsOfNetwork)
+            json: command.json, isVerbose: options.verbose, isExplaining: options.explain, arguments: arguments,
+            line: line, input: input, environment: environment, wordsOfNetwork: options.wordsOfNetwork)
     }
 }

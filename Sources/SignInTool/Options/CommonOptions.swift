@@ -8,6 +8,12 @@ public import ArgumentParser
 struct CommonOptions: ParsableArguments, Sendable {
     @Flag(help: "Log each step to standard error, without secrets.")
     var verbose = false
+    @Flag(
+        help: """
+            Explain each step on standard error: requests and responses without secrets, what they are for, and what is \
+            checked. It includes --verbose.
+            """)
+    var explain = false
     @Option(
         parsing: .unconditional,
         help: "The time limit in seconds; a refresh that was sent is finished first.", transform: Seconds.init(_:))

@@ -79,12 +79,13 @@ extension SignIn {
                 console.say("The provider's own address has \(parameter.shownName). Your option takes its place.")
             }
             console.advice.note(request.client.authentication, at: request.client.provider)
+            if console.isExplaining { Explanation().show(request) }
         case .stillWaiting(let request):
             for line in request.whatToCompare { console.say(line) }
             waiting.sayObstacles(console)
         case .redirected:
             console.waitForBrowser(false)
-            console.log("redirect: received the response to this request")
+            console.log("redirect: received the response to this request: its state is the one that was sent")
         case .signedIn: console.log("store: stored the session")
         }
     }

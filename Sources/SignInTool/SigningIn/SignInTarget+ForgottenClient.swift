@@ -61,8 +61,9 @@ extension SignInTarget {
             let request = try? AuthorizationRequest(
                 client: client, redirectURI: uri, scope: configuration.scope ?? [], options: signIn.options),
             let url = try? SecureURL(request.url),
-            let response = try? await console.environment.transport.send(
-                TransportRequest(HTTPRequest(method: .get, url: url))), Self.refusals.contains(response.status.code)
+            let response = try? await console.environment.send(
+                TransportRequest(HTTPRequest(method: .get, url: url)), stage: .authorization),
+            Self.refusals.contains(response.status.code)
         else { return }
         throw AuthError(
             .invalidClient, .authorization, "the sign-in page refuses the client \(registered.client.id.shownName)",

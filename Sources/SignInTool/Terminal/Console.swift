@@ -14,6 +14,8 @@ struct Console: Sendable {
     /// The command line with the options that the profile remembers.
     private(set) var line: SignInLine
     private let isVerbose: Bool
+    /// Whether the environment explains each step.
+    let isExplaining: Bool
     /// The HTTP transport, clock and log of the command.
     let environment: Environment
     /// The standard input, typed by the user or written by a program; nil if the command reads none.
@@ -29,15 +31,19 @@ struct Console: Sendable {
 
     /// - Parameters:
     ///   - arguments: The command line, without the program's name.
+    ///   - isExplaining: Whether the environment has a log that explains each step.
     ///   - environment: The environment of the command; it gets a log for `--verbose`.
     init(
-        json: Bool, isVerbose: Bool = false, arguments: [String] = [], line: SignInLine = SignInLine([]),
-        input: StandardInput? = nil, environment: Environment = .live, wordsOfNetwork: [String] = []
+        json: Bool, isVerbose: Bool = false, isExplaining: Bool = false, arguments: [String] = [],
+        line: SignInLine = SignInLine([]), input: StandardInput? = nil, environment: Environment = .live,
+        wordsOfNetwork: [String] = []
     ) {
-        (self.json, self.isVerbose, self.input) = (json, isVerbose, input)
+        (self.json, self.isVerbose, self.isExplaining, self.input) = (
+            json, isVerbose || isExplaining, isExplaining, input
+        )
         (self.arguments, self.line, self.wordsOfNetwork) = (arguments, line, wordsOfNetwork)
         var environment = environment
-        environment.logger = isVerbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent
+        if !isExplaining { environment.logger = isVerbose ? Logger(label: "sign-in") { _ in ConsoleLog() } : .silent }
         self.environment = environment
     }
 
