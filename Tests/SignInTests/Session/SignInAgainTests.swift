@@ -159,7 +159,7 @@ struct SignInAgainTests {
         "--prompt": .profile, "--login-hint": .profile, "--max-age": .profile, "--acr-values": .profile,
         "--ui-locales": .profile, "--param": .profile, "--par": .profile, "--no-browser": .profile,
         "--userinfo": .nowhere, "--replace-store": .nowhere, "--json": .nowhere, "--verbose": .nowhere,
-        "--timeout": .nowhere, "--version": .nowhere, "--help": .nowhere,
+        "--explain": .nowhere, "--timeout": .nowhere, "--version": .nowhere, "--help": .nowhere,
     ]
 
     @Test func `each option of login is in the line or in the profile, or is for one call`() async throws {
