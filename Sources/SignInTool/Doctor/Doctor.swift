@@ -36,12 +36,12 @@ struct Doctor: Command {
             target = try await namedTarget(console)
             return target.map { "a sign-in at \($0.issuer)" } ?? "no provider"
         }
-        let record = areUsable ? try await checkStore(target, &examination, limit) : nil
+        let (store, record) = areUsable ? try await checkStore(target, &examination, limit) : (nil, nil)
         if let record { target = try completed(target, record, console) }
         try await examination.checkBrowser()
         let uri = try await examination.checkRedirect(redirect(of: target), console.environment)
         if let target { try await check(target, redirectURI: uri, &examination) }
-        if let record { try check(record, &examination, console) }
+        if let record { try check(record, in: store, &examination, console) }
         return try finish(examination, console)
     }
 
@@ -66,22 +66,27 @@ struct Doctor: Command {
 
     /// Checks the place for the session.
     ///
-    /// - Returns: The session that is there.
+    /// - Returns: The place, and the session that is there.
     private func checkStore(
         _ target: SignInTarget?, _ examination: inout Examination, _ limit: Duration
-    ) async throws -> AuthStateRecord? {
+    ) async throws -> (store: (any TokenStore)?, record: AuthStateRecord?) {
         var store: (any TokenStore)?
-        let isFound = try await examination.check("session", otherwise: .storeUnusable) { examination in
-            do { store = try await self.store(of: target, limit) } catch let error as WrongUsage {
-                return error.message
+        try await examination.check("session", otherwise: .storeUnusable) { examination in
+            let seen: String
+            do {
+                store = try await self.store(of: target, limit)
+                seen = store?.shownLocation ?? "none"
+            } catch let error as WrongUsage {
+                seen = error.message
             } catch let error as AuthError where error.code == .invalidConfiguration {
                 examination.add(Finding(.passphraseMissing, error.message))
+                return "unknown"
             }
-            return store?.shownLocation ?? "none"
+            if store == nil { store = FileTokenStore(path: try StateFolder().path + "/sign-in.json") }
+            return seen
         }
-        guard isFound else { return nil }
-        let place = try store ?? FileTokenStore(path: StateFolder().path + "/sign-in.json")
-        return try await examination.checkStore(place.within(min(limit, .seconds(10))))
+        guard let store = store?.within(min(limit, .seconds(10))) else { return (nil, nil) }
+        return (store, try await examination.checkStore(store))
     }
 
     private func store(of target: SignInTarget?, _ limit: Duration) async throws -> (any TokenStore)? {
@@ -125,9 +130,11 @@ struct Doctor: Command {
     }
 
     /// Checks a stored session.
-    private func check(_ record: AuthStateRecord, _ examination: inout Examination, _ console: Console) throws {
+    private func check(
+        _ record: AuthStateRecord, in store: (any TokenStore)?, _ examination: inout Examination, _ console: Console
+    ) throws {
         if let reason = record.reasonToSignIn {
-            let line = try? sessionOptions.line(nil, record, console).shellLine
+            let line = try? sessionOptions.line(store, record, console).shellLine
             let remedy = line.map { "Sign in with: \($0)" }
             return examination.add(Finding(.sessionOver, "the session is over: \(reason)", remedy: remedy))
         }

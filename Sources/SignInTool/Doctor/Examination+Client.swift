@@ -45,6 +45,11 @@ extension Examination {
             note(error: code)
             return .accepted
         }
+        // Google sends the browser to a page about the error.
+        let page = response.headerFields[.location]?.prefix { $0 != "?" }.lowercased()
+        if page?.contains("error") == true {
+            return .refused(status: response.status.code, namesRedirect: false)
+        }
         guard [400, 401, 403, 404, 422].contains(response.status.code) else { return .accepted }
         let text = String(decoding: response.body.prefix(64 << 10), as: UTF8.self).lowercased()
         return .refused(
@@ -100,7 +105,7 @@ extension Examination {
         guard let server = error.server else { return Finding(error, otherwise: .endpointFailing) }
         if server.error == "unauthorized_client" { return Finding(.clientNotAllowed, error.message) }
         guard error.isAboutClient || lacksSecret else { return nil }
-        if case .refused(_, namesRedirect: false) = page { return Finding(.clientUnknown, error.message) }
+        if case .refused(_, namesRedirect: false) = page, !lacksSecret { return Finding(.clientUnknown, error.message) }
         switch client.authentication {
         case .none: return Finding(.secretMissing, error.message)
         case .privateKeyJWT, .assertion: return Finding(.secretWrong, error.message, remedy: Self.remedyOfKey)
