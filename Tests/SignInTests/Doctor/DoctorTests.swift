@@ -79,6 +79,26 @@ struct DoctorTests {
         }
     }
 
+    @Test func `several sessions are named, and the way back to one that is over`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            try await fixture.signIn(profile: "home")
+            let result = try await fixture.run("doctor", "--json").result()
+            let session = result["checks"]?.array?.first { $0["name"] == "session" }
+            #expect(session?["seen"]?.string?.contains("--profile work") == true, "\(result)")
+
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token, grantType: "refresh_token")
+            try await fixture.run("token", "--force-refresh", "--profile", "work", "--json")
+                .failure(1, "sign_in_required")
+            let outcome = try await fixture.run("doctor", "--json", "--store", "file:\(fixture.sessions)/work.json")
+            let finding = try outcome.json()["findings"]?.array?.first
+            #expect(finding?["name"] == "session-over", "\(outcome)")
+            let remedy = finding?["remedy"]?.string
+            #expect(remedy?.hasPrefix("Sign in with: sign-in login") == true, "\(outcome)")
+            #expect(remedy?.contains("work") == true, "\(outcome)")
+        }
+    }
+
     @Test func `without a provider, this computer is checked`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.run("doctor", "--json").result()
@@ -164,6 +184,7 @@ extension DoctorTests {
         },
         .init("ca-missing", isSecure: true) { try await $0.examine() },
         .init("ca-file-unusable") { try await $0.examine(in: ["SSL_CERT_FILE": "/none"]) },
+        .init("certificate-date", isExpired: true) { try await $0.examine("--ca-file", $0.certificate ?? "") },
         .init("certificate-host", isSecure: true) {
             let issuer = $0.fixture.issuer.replacing("127.0.0.1", with: "other.localhost")
             try await $0.examine("--issuer", issuer, "--ca-file", $0.certificate ?? "")
@@ -207,6 +228,11 @@ extension DoctorTests {
 
     static let ofTheClient: [SeededFault] = [
         .init("client-unknown") { try await $0.examine("--client-id", "nobody") },
+        .init("client-unknown") {
+            let page = "\($0.fixture.issuer)/oauth/error?authError=Cg"
+            $0.fixture.provider.fault(.status(.found, [.location: page]), at: .authorization)
+            try await $0.examine("--client-id", "nobody")
+        },
         .init("client-secret-missing") { try await $0.examine("--client-id", "demo-confidential") },
         .init("client-secret-wrong") { setUp in
             let file = try setUp.file("secret", "not the secret")

@@ -14,17 +14,20 @@ struct SeededFault: Sendable, CustomTestStringConvertible {
     var provider = LocalProvider.Configuration.demo
     /// Whether the provider uses https, with a certificate of its own.
     var isSecure = false
+    /// Whether that certificate has expired.
+    var isExpired = false
     /// Adds the fault, and examines the set-up while it has it.
     let seed: @Sendable (SeededSetUp) async throws -> Void
 
     var testDescription: String { findings.joined(separator: ", ") }
 
     init(
-        _ findings: String..., isHarmless: Bool = false, isSecure: Bool = false,
+        _ findings: String..., isHarmless: Bool = false, isSecure: Bool = false, isExpired: Bool = false,
         provider change: (inout LocalProvider.Configuration) -> Void = { _ in },
         seed: @escaping @Sendable (SeededSetUp) async throws -> Void
     ) {
-        (self.findings, self.isHarmless, self.isSecure, self.seed) = (findings, isHarmless, isSecure, seed)
+        (self.findings, self.isHarmless, self.seed) = (findings, isHarmless, seed)
+        (self.isSecure, self.isExpired) = (isSecure || isExpired, isExpired)
         change(&provider)
     }
 
@@ -32,9 +35,18 @@ struct SeededFault: Sendable, CustomTestStringConvertible {
         guard isSecure else { return try await run(provider, certificate: nil) }
         try await withCertificate { files in
             var provider = provider
+            if isExpired { try await Self.expire(files) }
             provider.tls = files
             try await run(provider, certificate: files.certificate)
         }
+    }
+
+    /// Signs the certificate again, until yesterday.
+    private static func expire(_ files: TLSFiles) async throws {
+        let script = #"openssl x509 -in "$0" -signkey "$1" -days -1 -out "$0.new" && mv "$0.new" "$0""#
+        let words = ["sh", "-c", script, files.certificate, files.key]
+        let outcome = try await ChildProcess(words, environment: ["PATH": "/usr/bin:/bin"]).outcome()
+        try #require(outcome.status == 0, "\(outcome)")
     }
 
     private func run(_ provider: LocalProvider.Configuration, certificate: String?) async throws {
