@@ -46,7 +46,8 @@ struct AuthorizationChecks {
     /// Returns the scopes that can be granted. Unknown scopes are ignored (Core §3.1.2.1). offline_access is ignored
     /// unless the request also asks for consent (Core §11) and the client can refresh.
     func scopes(_ prompts: Set<String>) throws(OAuthFailure) -> [String] {
-        let requested = words("scope")
+        let named = words("scope")
+        let requested = named.isEmpty ? context.configuration.defaultScopes : named
         // RFC 9396 §3: authorization details need no scope.
         guard !requested.isEmpty || parameters["authorization_details"] != nil else {
             throw OAuthFailure("invalid_scope", "expected a scope")

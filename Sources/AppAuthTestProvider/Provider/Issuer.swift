@@ -17,7 +17,10 @@ struct Issuer: Sendable {
     /// The path of each endpoint on this host.
     private let paths: [Endpoint: String]
 
-    init(origin: String, path: String, appendsOAuthMetadata: Bool = false, insertsOpenID: Bool = false) {
+    init(
+        origin: String, path: String, appendsOAuthMetadata: Bool = false, insertsOpenID: Bool = false,
+        resourceMetadata: String? = nil
+    ) {
         (self.origin, self.path) = (origin, path)
         paths = [
             .openIDConfiguration: insertsOpenID
@@ -34,7 +37,7 @@ struct Issuer: Sendable {
             .token: path + "/token",
             .userInfo: path + "/userinfo",
             .api: path + "/api/echo",
-            .resourceMetadata: "/.well-known/oauth-protected-resource" + path + "/api/echo",
+            .resourceMetadata: resourceMetadata ?? ResourceDescription.originLocation + path + "/api/echo",
             .revocation: path + "/revoke",
             .introspection: path + "/introspect",
             .endSession: path + "/end_session",

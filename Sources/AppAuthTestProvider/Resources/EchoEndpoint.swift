@@ -7,7 +7,7 @@ struct EchoEndpoint {
 
     func respond(to request: Request) -> Reply {
         do throws(BearerToken.Refusal) {
-            let (token, grant) = try BearerToken(context: context).access(request, resource: context.issuer.url(.api))
+            let (token, grant) = try BearerToken(context: context).access(request, resource: context.resource)
             // RFC 6750 §3.1.
             let required = context.configuration.resourceDescription?.scopes ?? []
             guard required.allSatisfy(token.scopes.contains) else {

@@ -29,7 +29,8 @@ extension LocalProvider {
         let issuer = Issuer(
             origin: origins.removeValue(forKey: .issuer) ?? "", path: path,
             appendsOAuthMetadata: configuration.appendsOAuthMetadataToIssuer,
-            insertsOpenID: configuration.insertsOpenIDConfiguration)
+            insertsOpenID: configuration.insertsOpenIDConfiguration,
+            resourceMetadata: configuration.resourceDescription?.location)
         let context = Context(
             configuration: configuration, issuer: issuer, origins: origins, keys: keys, store: Store(Records()),
             people: LockedValue(configuration.users.map { $0.withPictureClaim(issuer) }),

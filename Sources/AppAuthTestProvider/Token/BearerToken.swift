@@ -75,7 +75,7 @@ struct BearerToken {
 
     /// The attributes of every challenge of a resource that describes itself (RFC 9728 §5.1).
     private func attributes(of resource: String) -> [(name: String, value: String)] {
-        guard resource == context.issuer.url(.api) else { return [] }
+        guard resource == context.resource else { return [] }
         return context.configuration.resourceDescription?.attributes(context) ?? []
     }
 

@@ -61,6 +61,8 @@ extension LocalProvider {
         /// Whether the user is asked once for each client and scope. If not, only `prompt=consent` asks.
         public var requiresConsent = true
         package var requiresState = true
+        /// The scopes of a request that names none (RFC 6749 §3.3); empty if each must name some.
+        package var defaultScopes: [String] = []
         /// Whether authorization requests must be pushed (RFC 9126 §5).
         public var requiresPushedRequests = false
         /// Whether authorization requests must be signed request objects (RFC 9101 §10.5).
