@@ -130,9 +130,10 @@ let package = Package(
         module("SessionSimulation", "Tests/Simulation/Model", appAuth),
         program("simulate", "Tests/Simulation/Program", appAuth + ["SessionSimulation", arguments]),
         tests("SimulationTests", "Tests/Simulation/Tests", appAuth + ["SessionSimulation"]),
-        // A case for each module of the OpenID Foundation's plans for relying parties.
+        // A case for each module of the OpenID Foundation's plans for relying parties, and for each scenario of the Model Context
+        // Protocol's suite.
         .testTarget(
-            name: "ConformanceTests", dependencies: fixtures + ["AppAuthLegacy"],
+            name: "ConformanceTests", dependencies: fixtures + ["AppAuthLegacy", "sign-in", "scripted-browser"],
             path: "Tests/Conformance", exclude: ["Modules.tsv", "table"]),
         // Starts real providers and a browser, for the built programs and for the library itself.
         .testTarget(
