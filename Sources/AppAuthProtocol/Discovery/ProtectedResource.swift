@@ -92,7 +92,7 @@ public struct ProtectedResource: Sendable, Hashable {
         let names = authorizationServers.map(\.string).joined(separator: ", ")
         // RFC 9728 §7.6: only the resource decides who issues its tokens.
         if let chosen {
-            guard authorizationServers.contains(where: { $0 == chosen || $0.withOtherRootSlash == chosen }) else {
+            guard lists(chosen) else {
                 throw AuthError(
                     .issuerMismatch, .discovery,
                     "the resource \(url) does not accept tokens of '\(chosen)'. Its authorization servers: \(names)")
@@ -105,6 +105,11 @@ public struct ProtectedResource: Sendable, Hashable {
                 "the resource \(url) has several authorization servers. Choose one: \(names)", outcome: .notSent)
         }
         return first
+    }
+
+    /// Whether an issuer is one of the authorization servers.
+    package func lists(_ issuer: Issuer) -> Bool {
+        authorizationServers.contains { $0 == issuer || $0.withOtherRootSlash == issuer }
     }
 
     /// Returns the scopes to request at an authorization server: those of the resource, and `offline_access` for a

@@ -51,7 +51,8 @@ struct Device: Command {
         at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        try await session.requireRoom(in: store, for: chosen.resources, clientID: usual.clientID)
+        try await session.requireRoom(
+            in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former = try await session.former(in: store, at: chosen.issuer)
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = chosen.resources

@@ -107,7 +107,8 @@ struct Login: Command {
         at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        try await session.requireRoom(in: store, for: chosen.resources, clientID: usual.clientID)
+        try await session.requireRoom(
+            in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former: AuthStateRecord?
         do { former = try await session.former(in: store, at: chosen.issuer) } catch let error as AuthError {
             guard replacement.replaceStore, [.damaged, .encryption].contains(error.storeProblem) else { throw error }

@@ -117,8 +117,36 @@ struct Request: Command {
         // Without the reason phrase: it has no meaning (RFC 9112 §4), and HTTP/2 has none.
         if !json || status.code >= 400 { console.say("HTTP \(status.code)") }
         // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
-        if response.stepUpChallenge != nil { console.say(unmet) }
+        if response.stepUpChallenge != nil {
+            console.say(unmet)
+        } else if status == .unauthorized, let moved = await newServer(of: target, record, console, until: deadline) {
+            console.say(moved)
+        }
         return status.code < 400 ? 0 : 1
+    }
+
+    /// Returns where to sign in, if a resource of the session has moved to another authorization server. Nothing of the
+    /// session is of use there.
+    private func newServer(
+        of url: SecureURL, _ record: AuthStateRecord, _ console: Console, until deadline: ContinuousClock.Instant
+    ) async -> String? {
+        let former = record.client.provider.issuer
+        let own = record.resources.compactMap { try? SecureURL($0) }.first(where: url.isWithin)
+        guard let own else { return nil }
+        // Only for the message, which must not wait for long.
+        let limit = min(.seconds(5), deadline - .now)
+        let resource = try? await withTimeout(limit, .resource, "no metadata") {
+            try await Discovery(environment: console.environment).protectedResource(
+                at: own.string, initializing: true)
+        }
+        guard let resource, !resource.authorizationServers.isEmpty, !resource.lists(former) else { return nil }
+        var words = ["login", "--resource", own.string]
+        words += ((try? session.chosenProfile) ?? nil).map { ["--profile", $0.name] } ?? []
+        words += session.store.map { ["--store", $0.argument] } ?? []
+        let servers = resource.authorizationServers.map(\.string).joined(separator: ", ")
+        return
+            "\(own.shownHost)\(own.path) no longer accepts tokens of \(former): it is protected by \(servers) now. Sign in "
+            + "there with: \(SignInLine(words + console.wordsOfNetwork).shellLine)"
     }
 
     private enum StepUp {

@@ -46,8 +46,21 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return found
     }
 
-    /// Throws if the sign-in for a resource would replace a session for something else, although the options name neither.
-    func requireRoom(in store: any TokenStore, for resources: [String], clientID: String?) async throws {
+    /// Throws if the sign-in for a resource would replace a session for something else, although the options name neither,
+    /// or if it would show an authorization server the client of another, which only the profile remembers.
+    func requireRoom(
+        in store: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
+    ) async throws {
+        if let profile, let clientID, !clientID.contains("://"), !SignInLine(console.arguments).namesSession,
+            let former = try await store.load(), former.client.provider.issuer.string != issuer,
+            former.client.id == clientID
+        {
+            throw AuthError(
+                .issuerMismatch, .configuration,
+                "the client \(clientID.shownName) of the profile '\(profile.name)' belongs to "
+                    + "\(former.client.provider.issuer), and the resource is now protected by \(issuer). Name your client "
+                    + "there with --client-id, or this issuer with --issuer to register one", outcome: .notSent)
+        }
         guard !resources.isEmpty, clientID == nil, profile == nil, self.store == nil,
             let session = try await store.load(), session.end == nil, Set(session.resources) != Set(resources)
         else { return }
