@@ -2,8 +2,8 @@ public import AppAuthProtocol
 
 extension Environment {
     /// The production environment: libcurl, the system's clock, and no log. A client key is the path of a file, which
-    /// contains unencrypted PEM or a private JWK. The `kid` of a JWK is sent. A client assertion is the path of a file too,
-    /// which is read for each request, such as a projected token of Kubernetes.
+    /// contains unencrypted PEM or a private JWK. The `kid` of a JWK is sent. An assertion, of a client or of a grant, is the
+    /// path of a file too, which is read for each request, such as a projected token of Kubernetes.
     ///
     /// The process has one: all its requests share a transport, with its connections and its thread. A changed copy
     /// shares it too, unless its transport is replaced.
@@ -11,6 +11,7 @@ extension Environment {
         var environment = Environment(transport: CurlTransport())
         environment.clientKey = { path in try ClientKey(file: path) }
         environment.clientAssertion = { path in try Secret(assertionFile: path) }
+        environment.grantAssertion = { demand in try Secret(assertionFile: demand.name) }
         return environment
     }()
 }
@@ -21,7 +22,7 @@ extension Secret {
         self = try credential(in: path) { bytes in
             let line = bytes.prefix { (0x21...0x7E).contains($0) }
             guard !line.isEmpty, bytes[line.endIndex...].allSatisfy({ "\r\n".utf8.contains($0) }) else {
-                throw refusal("expected a client assertion, found something else")
+                throw refusal("expected an assertion, found something else")
             }
             return Secret(String(decoding: line, as: UTF8.self))
         }

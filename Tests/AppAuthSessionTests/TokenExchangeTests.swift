@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthServer
 import AppAuthProtocol
 import AppAuthSession
@@ -273,6 +274,93 @@ struct JWTBearerTests {
         try await run { world, _ in
             let assertion = try assertion(world, SigningKey.generate(.es256))
             #expect(await authError { try await session(world, assertion) }?.code == .invalidGrant)
+        }
+    }
+
+    @Test func `a session from a named assertion stores the name, and renews itself with the next assertion`()
+        async throws
+    {
+        try await run { world, key in
+            let demands = LockedValue<[AssertionDemand]>([])
+            let trouble = LockedValue<AuthError?>(nil)
+            var environment = world.environment
+            environment.grantAssertion = { demand in
+                if let error = trouble.withLock({ $0 }) { throw error }
+                let count = demands.withLock { demands in
+                    demands.append(demand)
+                    return demands.count
+                }
+                return try assertion(world, key, ["jti": .string("a-\(count)")])
+            }
+            let client = try await world.client(
+                "demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
+            let url = world.provider.url(.api)
+            let grant = try TokenGrant.jwtBearer(assertionNamed: "mine", scope: ["api"], resources: [url])
+            let store = TestStore()
+            let state = try await AuthState.present(grant, as: client, store: store, environment: environment)
+            let first = try await state.freshAccessToken()
+            let record = await state.record
+            #expect(record.renewsItself && record.resources == [url])
+            #expect(!String(decoding: try record.encoded(), as: UTF8.self).contains("eyJ"))
+            // Another process has only what is stored.
+            let restored = try #require(try await AuthState(restoring: store, environment: environment))
+            #expect(try await restored.freshAccessToken(forceRefresh: true).value != first.value)
+            let asked = demands.withLock { $0 }
+            #expect(asked.count == 2 && asked.allSatisfy { $0.name == "mine" && $0.resources == [url] })
+            #expect(asked.allSatisfy { $0.client.provider.issuer == client.provider.issuer && $0.scope == ["api"] })
+
+            // The end of the session that it comes from is not the end of this one.
+            trouble.withLock { $0 = AuthError(.noRefreshToken, .refresh, "over there") }
+            let ended = await authError { try await restored.freshAccessToken(forceRefresh: true) }
+            #expect(ended?.code == .signInRequired && ended?.outcome == .notSent && ended?.needsSignIn == true)
+            #expect(await restored.record.needsSignIn)
+            trouble.withLock { $0 = AuthError("odd", .token, "no network", isTemporary: true) }
+            let unavailable = await authError { try await restored.freshAccessToken(forceRefresh: true) }
+            #expect(unavailable?.code == .unavailable && unavailable?.needsSignIn == false)
+            trouble.withLock { $0 = nil }
+            #expect(try await restored.freshAccessToken(forceRefresh: true).value != first.value)
+            #expect(world.provider.count(.token) == 3)
+        }
+    }
+
+    /// RFC 7523 §3 item 4.
+    @Test(arguments: [-1, 5])
+    func `an assertion is sent only before it expires`(seconds: Int) async throws {
+        try await run { world, key in
+            let end = Int(world.clock.now.timeIntervalSince1970) + seconds
+            let assertion = try assertion(world, key, ["exp": .number(.init(end))])
+            let error = await authError { try await session(world, assertion) }
+            #expect(error?.code == (seconds < 0 ? .invalidGrant : nil) && error?.message.contains("ey") != true)
+            #expect(world.provider.count(.token) == (seconds < 0 ? 0 : 1))
+        }
+    }
+}
+
+/// draft-ietf-oauth-identity-assertion-authz-grant.
+struct IdentityAssertionTests {
+    @Test(arguments: [true, false])
+    func `a provider says who the user is, or something else`(isSupported: Bool) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clientOfIdentityAssertions = "notes"
+        try await World.run(configuration) { world in
+            let client = try await world.client(
+                "demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
+            let state = try await world.signIn(client)
+            let server = try ProviderMetadata(issuer: Issuer("https://as.example"), endpoints: [:])
+            let demand = AssertionDemand(
+                name: "", client: Client(id: "notes", provider: server), scope: [],
+                resources: ["https://mcp.example/mcp"])
+            if !isSupported {
+                world.provider.fault(.editDocument { $0["issued_token_type"] = "urn:other" }, at: .token)
+                let error = await authError { try await state.identityAssertion(for: demand) }
+                #expect(error?.code == .invalidResponse && error?.message.contains("'urn:other'") == true)
+                return
+            }
+            let jws = try JWS(compact: try await state.identityAssertion(for: demand).reveal())
+            #expect(jws.header.typ == "oauth-id-jag+jwt")
+            let claims = try jws.claims
+            #expect(claims["aud"] == "https://as.example" && claims["resource"] == "https://mcp.example/mcp")
+            #expect(claims["sub"]?.string == User.alice.subject && claims["client_id"] == "notes")
         }
     }
 }

@@ -52,12 +52,8 @@ package struct ClientEndpoint: Sendable {
         var form = form
         var request = HTTPRequest(method: .post, url: url)
         request.headerFields[.accept] = type
-        do {
-            try await client.authenticate(&form, &request.headerFields, at: url, in: environment)
-        } catch let error as CancellationError where Task.isCancelled {
-            throw error
-        } catch {
-            throw AuthError(beforeSending: error, stage)
+        do { try await client.authenticate(&form, &request.headerFields, at: url, in: environment) } catch {
+            throw try AuthError(beforeSending: error, stage, "the client could not authenticate", mayEndSession: false)
         }
         adjust(&form, &request.headerFields)
         // RFC 6749 §4, §6: the body is a form, even if `adjust` has changed the field.
@@ -67,17 +63,23 @@ package struct ClientEndpoint: Sendable {
 }
 
 extension AuthError {
-    /// Creates the error of a request that was not sent, because the client's key or assertion could not be obtained.
+    /// Creates the error of a request that was not sent, because a key or an assertion could not be obtained.
     ///
     /// The app may request an assertion from another server (``Environment/clientAssertion``), even with a session of
-    /// its own. So it takes over no OAuth error, no end of a session and no refresh token from the cause.
-    fileprivate init(beforeSending cause: any Error, _ stage: Stage) {
+    /// its own. So it takes over no OAuth error, no end of a session and no refresh token from the cause. Only where that
+    /// session stands for the user (``Environment/grantAssertion``), its end is the end of this one.
+    ///
+    /// - Parameter what: What is missing.
+    /// - Throws: The cause, if the task is cancelled.
+    init(beforeSending cause: any Error, _ stage: Stage, _ what: String, mayEndSession: Bool = true) throws {
+        if cause is CancellationError, Task.isCancelled { throw cause }
         let known = cause as? AuthError
         let kept: [Code] = [.invalidConfiguration, .invalidMetadata, .transport, .timeout]
-        let code = known.flatMap { kept.contains($0.code) ? $0.code : nil } ?? .unavailable
+        let isEnd = mayEndSession && known?.needsSignIn == true
+        let code = isEnd ? .signInRequired : known.flatMap { kept.contains($0.code) ? $0.code : nil } ?? .unavailable
         let message = known?.message ?? AuthError.summary(of: cause)
         // A mistake in the configuration is described by its own message.
-        let reason = code == .invalidConfiguration ? "" : "not sent, because the client could not authenticate: "
+        let reason = code == .invalidConfiguration ? "" : "not sent, because \(what): "
         self.init(
             code, stage, reason + message, outcome: .notSent, isTemporary: known?.isTemporary ?? true,
             retryAfter: known?.retryAfter)

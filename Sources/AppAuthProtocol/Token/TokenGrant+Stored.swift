@@ -4,10 +4,12 @@ extension TokenGrant {
     package var stored: JSON {
         var parameters = JSON.Object()
         for (name, value) in self.parameters { parameters[name] = JSON(storing: value) }
-        return [
+        var json: JSON.Object = [
             "type": .string(type.rawValue), "scope": .array(scope.map { .string($0.rawValue) }),
             "resources": .array(resources.map(JSON.string)), "parameters": .object(parameters),
         ]
+        json["assertionName"] = assertionName.map(JSON.string)
+        return .object(json)
     }
 
     package init(stored json: StoredObject) throws {
@@ -15,7 +17,8 @@ extension TokenGrant {
         try self.init(
             GrantType(rawValue: json.string("type")), scope: json.strings("scope").map(Scope.init(rawValue:)),
             resources: json.strings("resources"),
-            parameters: json.unambiguous(parameters.names) { try parameters.secret($0) })
+            parameters: json.unambiguous(parameters.names) { try parameters.secret($0) },
+            assertionNamed: json.optional("assertionName") { try $0.string($1) })
     }
 }
 

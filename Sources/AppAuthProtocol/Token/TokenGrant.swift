@@ -14,6 +14,9 @@ public struct TokenGrant: Sendable, Hashable {
     public let resources: [String]
     /// Further parameters of the grant type, for example `assertion`. They never appear in logs and errors.
     public let parameters: [String: Secret]
+    /// The name of the assertion for each request, see ``Environment/grantAssertion``; nil if the parameters have it, or if
+    /// the grant needs none.
+    public let assertionName: String?
 
     /// Creates a grant.
     ///
@@ -22,9 +25,17 @@ public struct TokenGrant: Sendable, Hashable {
     public init(
         _ type: GrantType, scope: [Scope] = [], resources: [String] = [], parameters: [String: Secret] = [:]
     ) throws {
+        try self.init(type, scope: scope, resources: resources, parameters: parameters, assertionNamed: nil)
+    }
+
+    init(
+        _ type: GrantType, scope: [Scope], resources: [String], parameters: [String: Secret],
+        assertionNamed name: String?
+    ) throws {
         try FormParameters.check(parameters.keys.sorted(), reserved: Self.reservedParameters, for: .token)
         try scope.check(for: .token)
         (self.type, self.scope, self.resources, self.parameters) = (type, scope, resources, parameters)
+        assertionName = name
     }
 
     /// Creates a grant of the client's own credentials (RFC 6749 §4.4), for an app that acts for itself. The session
@@ -44,5 +55,5 @@ public struct TokenGrant: Sendable, Hashable {
 
     /// Whether the grant can be used repeatedly, so that a session can renew itself with it. A single-use proof of a
     /// user does not belong in a store.
-    package var isRepeatable: Bool { type == .clientCredentials }
+    package var isRepeatable: Bool { type == .clientCredentials || assertionName != nil }
 }

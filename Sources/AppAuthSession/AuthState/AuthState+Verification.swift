@@ -14,7 +14,9 @@ extension AuthState {
             do {
                 let request: TokenRequest
                 switch attempt.credential {
-                case .grant(let grant): request = try .present(grant, parameters)
+                case .grant(let grant):
+                    let whole = try await grant.withAssertion(for: record.client, in: environment, .refresh)
+                    request = try .present(whole, parameters)
                 case .refreshToken(let token):
                     parameters = form.parameters(
                         wanted, scope: record.scope, resources: record.resources, at: record.client.provider)

@@ -88,6 +88,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// Creates the session that a grant without a browser begins.
     init(client: Client, grant: TokenGrant, proof: DPoP?) throws {
         try self.init(client: client, scope: grant.scope, proof: proof)
+        resources = grant.resources
         if grant.isRepeatable { self.grant = grant }
     }
 

@@ -17,4 +17,35 @@ extension AuthState {
         return try await request.send(
             to: ClientEndpoint(client: record.client, environment: environment, proof: proof))
     }
+
+    /// Gets the provider's statement about the user for another authorization server, which accepts it in place of a sign-in
+    /// (draft-ietf-oauth-identity-assertion-authz-grant §4.3): so one sign-in at an identity provider serves many resources.
+    ///
+    /// Exchanges the ID token, after a refresh if it has expired. Present the result there at once
+    /// (``TokenGrant/jwtBearer(assertion:scope:resources:)``), or let each renewal get its own:
+    ///
+    /// ```swift
+    /// environment.grantAssertion = { [state] demand in try await state.identityAssertion(for: demand) }
+    /// let grant = try TokenGrant.jwtBearer(assertionNamed: "identity provider", resources: [url])
+    /// let session = try await AuthState.present(grant, as: client, store: store, environment: environment)
+    /// ```
+    /// The provider decides which servers it vouches for users at, and for which client there.
+    ///
+    /// - Throws: As ``freshIDToken(minimumValidity:)`` and ``exchange(_:)``; ``AuthError/Code/invalidResponse`` for a token of
+    ///   another kind.
+    public func identityAssertion(for demand: AssertionDemand) async throws -> Secret {
+        let token = try await freshIDToken()
+        var request = TokenExchangeRequest(of: SecurityToken(token.rawValue, kind: .idToken))
+        request.requestedKind = .identityAssertion
+        (request.audience, request.resources) = ([demand.client.provider.issuer.string], demand.resources)
+        request.scope = demand.scope
+        let exchanged = try await exchange(request)
+        guard exchanged.kind == .identityAssertion else {
+            throw AuthError(
+                .invalidResponse, .token,
+                "expected a token of the type \(SecurityToken.Kind.identityAssertion.rawValue), found "
+                    + exchanged.kind.rawValue.foundText)
+        }
+        return exchanged.value
+    }
 }

@@ -65,13 +65,13 @@ extension AuthState {
     /// Begins a session with a grant that needs no browser, verifies any ID token, and stores the session.
     ///
     /// Checks that the store can take a session. Sends one POST to the token endpoint, never a second one. A session of
-    /// the client's own credentials renews itself with the same grant. Any other session needs a refresh token for that.
-    /// RFC 6749 §4.4, §4.5.
+    /// the client's own credentials, or of an assertion by its name, renews itself with the same grant. Any other session
+    /// needs a refresh token for that. RFC 6749 §4.4, §4.5.
     ///
     /// An ID token is verified with the provider's keys, without a nonce. If the metadata names no keys, it is dropped.
     ///
     /// - Parameters:
-    ///   - grant: The grant to send. It is stored only if it is the client's own credentials.
+    ///   - grant: The grant to send. It is stored only if the session renews itself with it.
     ///   - client: The client, with a provider that has a token endpoint.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
     ///   - confirm: A last step of the app before the session is stored. It may use the session.
@@ -88,7 +88,10 @@ extension AuthState {
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,
-            requested: { try await endpoint.send(.present(grant), stage: .token) }
+            requested: {
+                let whole = try await grant.withAssertion(for: client, in: environment, .token)
+                return try await endpoint.send(.present(whole), stage: .token)
+            }
         ) { tokens in
             let verifier = JWTVerifier(client: client, environment: environment)
             var idToken: IDToken?

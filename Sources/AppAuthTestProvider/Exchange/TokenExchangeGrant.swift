@@ -13,6 +13,9 @@ struct TokenExchangeGrant {
         guard let subject = try presented.token("subject", form, client) else {
             throw OAuthFailure.invalidRequest("expected a subject_token")
         }
+        if form["requested_token_type"] == PresentedTokens.identityAssertion {
+            return try identityAssertion(subject, form)
+        }
         let actor = try presented.token("actor", form, client)
         let audience = try audience(form)
         let kind = form["requested_token_type"] ?? PresentedTokens.accessToken
@@ -59,6 +62,34 @@ struct TokenExchangeGrant {
         return response
     }
 
+    /// Issues a statement about the user for another authorization server
+    /// (draft-ietf-oauth-identity-assertion-authz-grant §3, §4.3).
+    private func identityAssertion(_ subject: PresentedTokens.Token, _ form: Parameters) throws -> TokenReply {
+        guard let client = context.configuration.clientOfIdentityAssertions else {
+            throw OAuthFailure.invalidRequest("the requested_token_type is not supported")
+        }
+        guard form["subject_token_type"] == PresentedTokens.idToken, let user = subject.subject else {
+            throw OAuthFailure.invalidRequest("expected an ID token")
+        }
+        guard form.values("audience").count == 1, let audience = form["audience"], let resource = form["resource"]
+        else {
+            throw OAuthFailure.invalidRequest("expected one audience and a resource")
+        }
+        let (now, lifetime) = (context.now, AssertionGrant.longestLifetime)
+        let claims: JSON = [
+            "iss": .string(context.issuer.identifier), "sub": .string(user), "aud": .string(audience),
+            "client_id": .string(client), "resource": .string(resource), "jti": .string(try OpaqueToken.make()),
+            "iat": .number(.init(now.seconds)), "exp": .number(.init(now.adding(lifetime).seconds)),
+        ]
+        let (key, kid) = try context.keys.signing(context.configuration.idTokenAlgorithm)
+        let header: JSON.Object = ["kid": .string(kid), "typ": .string(AssertionGrant.identityAssertion)]
+        var response = TokenReply(
+            accessToken: try JWS.sign(claims, header: header, with: key), tokenType: "N_A", expiresIn: lifetime,
+            scopes: [], authorizationDetails: [], refreshToken: nil, idToken: nil)
+        response.issuedTokenType = PresentedTokens.identityAssertion
+        return response
+    }
+
     /// Returns the clients for which the token is intended. Each must be registered.
     private func audience(_ form: Parameters) throws(OAuthFailure) -> [String] {
         let names = form.values("audience").filter { !$0.isEmpty }
@@ -87,7 +118,8 @@ struct PresentedTokens {
     static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
     static let jwt = "urn:ietf:params:oauth:token-type:jwt"
     private static let refreshToken = "urn:ietf:params:oauth:token-type:refresh_token"
-    private static let idToken = "urn:ietf:params:oauth:token-type:id_token"
+    static let identityAssertion = "urn:ietf:params:oauth:token-type:id-jag"
+    static let idToken = "urn:ietf:params:oauth:token-type:id_token"
 
     /// The content of a valid token.
     struct Token {

@@ -23,6 +23,8 @@ public struct SecurityToken: Sendable, Hashable {
         public static let idToken = Kind(rawValue: "urn:ietf:params:oauth:token-type:id_token")
         /// A JWT of any other kind.
         public static let jwt = Kind(rawValue: "urn:ietf:params:oauth:token-type:jwt")
+        /// A JWT about the user for another authorization server (ID-JAG, draft-ietf-oauth-identity-assertion-authz-grant).
+        public static let identityAssertion = Kind(rawValue: "urn:ietf:params:oauth:token-type:id-jag")
         /// A SAML 1.1 assertion in base64url.
         public static let saml1 = Kind(rawValue: "urn:ietf:params:oauth:token-type:saml1")
         /// A SAML 2.0 assertion in base64url.

@@ -1,3 +1,6 @@
+internal import FoundationEssentials
+internal import JOSE
+
 extension TokenGrant {
     /// Creates a grant from the signed assertion of an issuer that the server trusts, instead of a sign-in (RFC 7523
     /// §2.1). The session does not renew itself with it: an assertion is valid for minutes.
@@ -8,5 +11,85 @@ extension TokenGrant {
         assertion: Secret, scope: [Scope] = [], resources: [String] = []
     ) throws -> TokenGrant {
         try TokenGrant(.jwtBearer, scope: scope, resources: resources, parameters: ["assertion": assertion])
+    }
+
+    /// Creates a grant from an assertion that ``Environment/grantAssertion`` returns for each request, by this name. The
+    /// session renews itself with the next one, and stores only the name.
+    ///
+    /// With ``Environment/live``, the name is the path of a file, for example of the token of a workload that its platform
+    /// renews.
+    ///
+    /// - Throws: As ``init(_:scope:resources:parameters:)``.
+    public static func jwtBearer(
+        assertionNamed name: String, scope: [Scope] = [], resources: [String] = []
+    ) throws -> TokenGrant {
+        try TokenGrant(.jwtBearer, scope: scope, resources: resources, parameters: [:], assertionNamed: name)
+    }
+
+    /// Returns the grant with its assertion. RFC 7523 §3 item 4: an expired one is of no use, and is not sent.
+    package func withAssertion(
+        for client: Client, in environment: Environment, _ stage: AuthError.Stage
+    ) async throws -> TokenGrant {
+        guard type == .jwtBearer else { return self }
+        var parameters = parameters
+        if let assertionName {
+            let demand = AssertionDemand(
+                name: assertionName, client: client, scope: scope, resources: resources)
+            do { parameters["assertion"] = try await environment.grantAssertion(demand) } catch {
+                throw try AuthError(beforeSending: error, stage, "there is no assertion")
+            }
+        }
+        let claims = parameters["assertion"].flatMap { try? JWS(compact: $0.reveal()).claims }
+        if let expiry = claims?["exp"]?.double.map(Date.init(timeIntervalSince1970:)),
+            expiry <= environment.time(of: client).date
+        {
+            throw AuthError(
+                .invalidGrant, stage,
+                "the assertion has expired, at \(expiry.formatted(.iso8601)). It was not sent: get a new one",
+                outcome: .notSent)
+        }
+        return try TokenGrant(
+            type, scope: scope, resources: resources, parameters: parameters, assertionNamed: nil)
+    }
+}
+
+/// What an assertion is needed for.
+public struct AssertionDemand: Sendable, Hashable {
+    /// The name of the assertion in ``TokenGrant/assertionName``.
+    public let name: String
+    /// The client that presents it, at the authorization server that accepts it.
+    public let client: Client
+    /// The requested scopes; empty if the server chooses.
+    public let scope: [Scope]
+    /// The absolute URIs of the resources that the token is for.
+    public let resources: [String]
+
+    /// Creates a demand, for a statement that is needed without a grant.
+    public init(name: String = "", client: Client, scope: [Scope] = [], resources: [String]) {
+        (self.name, self.client, self.scope, self.resources) = (name, client, scope, resources)
+    }
+}
+
+extension Environment {
+    /// Returns the assertion of a grant that has only its name, see ``TokenGrant/jwtBearer(assertionNamed:scope:resources:)``:
+    /// a JWT from another issuer. Called for each token request with the grant, since such a JWT is often valid for only a few
+    /// minutes.
+    ///
+    /// If it throws, the request is not sent, with the errors of ``clientAssertion``; an error that demands another
+    /// sign-in is ``AuthError/Code/signInRequired``.
+    public var grantAssertion: @Sendable (_ demand: AssertionDemand) async throws -> Secret {
+        get { self[GrantAssertionSource.self].find }
+        set { self[GrantAssertionSource.self].find = newValue }
+    }
+}
+
+private struct GrantAssertionSource: EnvironmentKey, Sendable {
+    var find: @Sendable (AssertionDemand) async throws -> Secret
+
+    static let defaultValue = GrantAssertionSource { demand in
+        throw AuthError(
+            .invalidConfiguration, .configuration,
+            "expected Environment.grantAssertion to return the assertion '\(demand.name)', found none",
+            outcome: .notSent)
     }
 }

@@ -104,6 +104,9 @@ extension LocalProvider {
 
         /// The issuers whose assertions about users are accepted for a sign-in (RFC 7523 §2.1).
         package var assertionIssuers: [TrustedIssuer] = []
+        /// The ID that a client has at other authorization servers, at which the provider vouches for its users (ID-JAG); nil
+        /// if it does not.
+        package var clientOfIdentityAssertions: String?
 
         package var metadataCacheControl: String? = "public, max-age=3600"
         package var keysCacheControl: String? = "public, max-age=3600"
