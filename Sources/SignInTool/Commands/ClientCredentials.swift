@@ -20,6 +20,13 @@ struct ClientCredentials: Command {
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
+    @Option(
+        name: .customLong("jwt-bearer-file"), parsing: .unconditional,
+        help: """
+            A file with a JWT of another issuer, for example of this workload, which the provider trusts: it is the grant \
+            (RFC 7523), and the client needs no credentials. It is sent once.
+            """, completion: .file())
+    var assertionFile: String?
     @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")
     var scope = ""
     @Option(parsing: .unconditionalSingleValue, help: "The resource that the access token is for (RFC 8707).")
@@ -33,8 +40,9 @@ struct ClientCredentials: Command {
         }
         if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
         // RFC 6749 §4.4: only for confidential clients.
-        if client.secretFile == nil, client.keyFile == nil, client.assertionFile == nil {
-            throw ValidationError("expected --client-secret-file, --client-key or --client-assertion-file")
+        if client.secretFile == nil, client.keyFile == nil, client.assertionFile == nil, assertionFile == nil {
+            throw ValidationError(
+                "expected --client-secret-file, --client-key, --client-assertion-file or --jwt-bearer-file")
         }
     }
 
@@ -43,7 +51,11 @@ struct ClientCredentials: Command {
             clientID, at: ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint), in: console.environment
         ).client()
         console.advice.note(client.authentication, at: client.provider)
-        let grant = try TokenGrant.clientCredentials(scope: [Scope](spaceDelimited: scope), resources: resource)
+        let scope = [Scope](spaceDelimited: scope)
+        let grant =
+            if let assertionFile {
+                try TokenGrant.jwtBearer(assertionNamed: assertionFile, scope: scope, resources: resource)
+            } else { try TokenGrant.clientCredentials(scope: scope, resources: resource) }
         let state = try await AuthState.present(
             grant, as: client, store: MemoryTokenStore(), environment: console.environment)
         let (token, record) = (try await state.freshAccessToken(), await state.record)

@@ -10,6 +10,13 @@ struct LoginOptions: ParsableArguments, Sendable {
     var noBrowser = false
     @Flag(help: "Also fetch the claims of the userinfo endpoint.")
     var userinfo = false
+    @Option(
+        name: .customLong("from"), parsing: .unconditional,
+        help: """
+            Sign in for the resource without a browser: your identity provider, at which this profile is signed in, vouches \
+            for you there. The new session lasts as long as that of the profile.
+            """, completion: Profile.completion, transform: Profile.init(_:))
+    var source: Profile?
 }
 
 /// The option for a store that cannot be used.
@@ -45,13 +52,21 @@ struct Login: Command {
     var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
     private var target: ResourceOptions { ResourceOptions(usual, document) }
 
-    func validate() throws { try target.check() }
+    private var grant: GrantType { own.source == nil ? .authorizationCode : .jwtBearer }
+
+    func validate() throws {
+        try target.check()
+        guard own.source != nil else { return }
+        guard usual.resource.count == 1 else { throw ValidationError("--from needs one --resource") }
+        if own.source == session.profile { throw ValidationError("--from and --profile name the same profile") }
+        if own.userinfo { throw ValidationError("--from and --userinfo exclude each other") }
+    }
 
     /// What the options leave open.
     enum Missing { case provider, client }
 
     func missing() throws -> Missing? {
-        if try target.decide(provider, clientID: usual.clientID, for: .authorizationCode) {
+        if try target.decide(provider, clientID: usual.clientID, for: grant) {
             try client.requireIssuer(usual.issuer)
             return nil
         }
@@ -94,12 +109,13 @@ struct Login: Command {
     ) async throws -> Int32 {
         try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
-                provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop, redirect: redirect,
-                asked: asked.options(over: .init()).withTypedParameters(), for: .authorizationCode, replacing: former,
-                console
+                provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop,
+                redirect: own.source == nil ? redirect : nil,
+                asked: asked.options(over: .init()).withTypedParameters(), for: grant, replacing: former, console
             ).trusting(trust)
         } _: { chosen in
-            try await signIn(at: chosen, console, within: limit, until: deadline)
+            if let source = own.source { return try await signIn(from: source, at: chosen, console, until: deadline) }
+            return try await signIn(at: chosen, console, within: limit, until: deadline)
         }
     }
 
@@ -134,6 +150,25 @@ struct Login: Command {
         var result = record.summary
         result["userinfo"] = userinfo
         try console.succeed(.object(result), text: Self.text(record, session.profile, userinfo))
+        await state.finishRevoking(before: deadline)
+        return 0
+    }
+
+    /// Signs in with what the provider of another session says about its user.
+    private func signIn(
+        from source: Profile, at chosen: SignInTarget, _ console: Console, until deadline: ContinuousClock.Instant
+    ) async throws -> Int32 {
+        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID)
+            .within(deadline - .now)
+        try await session.requireRoom(
+            in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
+        let grant = try TokenGrant.jwtBearer(
+            assertionNamed: source.assertionName, scope: chosen.configuration.scope ?? [], resources: chosen.resources)
+        let state = try await AuthState.present(
+            grant, as: chosen.configuration.client(), store: store, environment: console.environment)
+        let record = await state.record
+        session.note(record, in: store, console)
+        try console.succeed(.object(record.summary), text: Self.text(record, session.profile))
         await state.finishRevoking(before: deadline)
         return 0
     }
@@ -175,7 +210,7 @@ struct Login: Command {
             lines.append("The access token is valid until \(date.ISO8601Format()).")
         }
         lines.append(
-            record.refreshToken == nil ? "There is no refresh token." : "The session is refreshed when needed.")
+            record.renewsItself ? "The session is refreshed when needed." : "There is no refresh token.")
         if let userinfo { lines += userinfo.lines }
         return lines.map(\.onOneLine).joined(separator: "\n")
     }

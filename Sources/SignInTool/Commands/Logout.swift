@@ -68,6 +68,9 @@ struct Logout: Command {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
+        if let source = store.flatMap(StateFolder.profile) ?? profile, signedOut.hadSession {
+            try await signOut(ofSessionsFrom: source, until: deadline, console)
+        }
         let forgotten = forget ? profile ?? store.flatMap(StateFolder.profile) : nil
         try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
@@ -114,6 +117,24 @@ struct Logout: Command {
         }
         sayWhatIsNotConfirmed(signedOut, console)
         return signedOut
+    }
+
+    /// Signs out of the sessions that rest on a profile's, for which they would ask in vain.
+    private func signOut(
+        ofSessionsFrom source: Profile, until deadline: ContinuousClock.Instant, _ console: Console
+    ) async throws {
+        // The options about the session are about that of the profile.
+        var plain = self
+        (plain.session.profile, plain.session.issuer, plain.session.clientID, plain.session.store) = (
+            nil, nil, nil, nil
+        )
+        (plain.revocationEndpoint, plain.postLogoutRedirect, plain.discard) = (nil, nil, false)
+        for entry in try await source.sessionsFromIt(within: .seconds(5)) {
+            let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
+            let signedOut = try await plain.signOut(of: entry.store, within: rest, endsBrowserSession: false, console)
+            let resource = signedOut.record?.resources.first ?? signedOut.location
+            console.say("Signed out of \(resource.onOneLine) too, whose session was from the profile \(source.name).")
+        }
     }
 
     /// Throws if the session is encrypted with another passphrase. It is not damaged: name it, to set it aside.

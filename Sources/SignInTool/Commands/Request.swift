@@ -173,6 +173,10 @@ struct Request: Command {
                     : "The session has the scopes that the resource requires, so another sign-in would not help.")
         }
         let line = try session.line(store, record, console, requesting: needed, isComplete: true)
+        if let source = record.source {
+            return .leftOut(
+                "The session is from the profile \(source.name), so no page asks you. Sign in with: \(line.shellLine)")
+        }
         let usual = try session.line(store, record, console, isComplete: true)
         guard try await mayStepUp(record, for: challenge, scope: needed, orElse: usual, console) else {
             return .leftOut("You did not sign in again.")

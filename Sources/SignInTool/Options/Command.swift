@@ -36,6 +36,12 @@ extension Console {
         environment.transport = CurlTransport(configuration)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
         if options.explain { environment.explain() }
+        environment.grantAssertion = { [environment] demand in
+            guard let source = Profile(assertionName: demand.name) else {
+                return try await environment.grantAssertion(demand)
+            }
+            return try await source.identityAssertion(for: demand, environment)
+        }
         self.init(
             json: command.json, isVerbose: options.verbose, isExplaining: options.explain, arguments: arguments,
             line: line, input: input, environment: environment, wordsOfNetwork: options.wordsOfNetwork)

@@ -31,11 +31,11 @@ struct ResourceOptions: Sendable {
     /// Whether the resource says where to sign in: the options name a resource, but no client.
     ///
     /// - Parameter grant: The grant of the sign-in. With the authorization code, a client that the user has registered at
-    ///   the named issuer counts as named.
+    ///   the named issuer counts as named. With an assertion, the resource is asked in any case.
     func decide(_ provider: ProviderOptions, clientID: String?, for grant: GrantType) throws -> Bool {
         guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
         guard let issuer = try provider.issuer.map({ try Issuer($0) }) else { return true }
-        guard clientID == nil else { return false }
+        guard clientID == nil || grant == .jwtBearer else { return false }
         return document != nil || grant != .authorizationCode
             || !RegisteredClients.mayHaveAny(at: issuer.string)
     }
@@ -94,13 +94,19 @@ struct ResourceSignIn {
             provider = try await discovery.complete(provider, with: .deviceAuthorization)
             endpoints = DeviceAuthorizationRequest.endpoints
         } else {
-            endpoints = options.showsIssuer(of: provider) ? [] : AuthorizationRequest.endpoints
+            // The audience of an assertion is the issuer: it is of no use elsewhere.
+            endpoints =
+                grant == .jwtBearer || options.showsIssuer(of: provider) ? [] : AuthorizationRequest.endpoints
         }
         self.provider = provider
-        self.scope = scope.map([Scope].init(spaceDelimited:)) ?? resource.scope(at: provider)
+        // The assertion stands for a refresh token.
+        let standard = grant == .jwtBearer ? resource.scope : resource.scope(at: provider)
+        self.scope = scope.map([Scope].init(spaceDelimited:)) ?? standard
         ignoresIDTokens = scope == nil && self.scope.contains(.openID) && !provider.names(.keys)
+        let page: [ProviderMetadata.Endpoint] =
+            grant == .jwtBearer ? [] : [grant == .deviceCode ? .deviceAuthorization : .authorization]
         required =
-            [grant == .deviceCode ? .deviceAuthorization : .authorization, .token]
+            page + [.token]
             + (self.scope.contains(.openID) && !ignoresIDTokens ? [.keys] : [])
         console.say("\(url) is protected by \(provider.issuer).")
     }
@@ -128,12 +134,14 @@ struct ResourceSignIn {
         let uris = redirect?.uris(onlyOf: provider.issuer)
         let known = try RegisteredClients.all(at: issuer).first { suits($0, uris, grant) && $0.path != former?.path }
         if let known { return ChosenClient(id: known.client.id, registered: known, isAutomatic: true) }
-        let new = try await register(uris, console)
+        let new = try await register(uris, for: grant, console)
         if let former { try? await RegisteredClients.remove(former) }
         return ChosenClient(id: new.client.id, registered: new, isAutomatic: true, isNew: true)
     }
 
-    private mutating func register(_ redirectURIs: [String]?, _ console: Console) async throws -> RegisteredClient {
+    private mutating func register(
+        _ redirectURIs: [String]?, for grant: GrantType, _ console: Console
+    ) async throws -> RegisteredClient {
         // Some providers have the endpoint only in the document of RFC 8414.
         var provider = try await Discovery(environment: console.environment).complete(provider, with: .registration)
         guard provider.names(.registration) else {
@@ -153,7 +161,8 @@ struct ResourceSignIn {
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI(path: provider.issuer.redirectPath())]
         // With what a later step-up may need, so that the client stays the same.
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
-        return try await provider.register(uris, scope: scope.adding(listed), for: resource.url.string, console)
+        return try await provider.register(
+            uris, scope: scope.adding(listed), for: resource.url.string, grant: grant, console)
     }
 
     /// Whether a registered client is this resource's, may ask for these scopes in this way, and has a valid secret.
@@ -215,12 +224,15 @@ extension ProviderMetadata {
     ///   - redirectURIs: Its redirect URIs.
     ///   - scope: The scopes that it may request; empty for those that the provider chooses.
     ///   - resource: The resource for which a sign-in registers it by itself; nil if the user has agreed to it.
+    ///   - grant: The grant of the sign-in.
     func register(
-        _ redirectURIs: [String], scope: [Scope], for resource: String?, _ console: Console
+        _ redirectURIs: [String], scope: [Scope], for resource: String?, grant: GrantType = .authorizationCode,
+        _ console: Console
     ) async throws -> RegisteredClient {
         var metadata = ClientMetadata(nativeAppWith: redirectURIs, name: "sign-in")
         metadata.tokenEndpointAuthMethod = authMethodOfNewClient
         if self[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
+        if grant == .jwtBearer { metadata.grantTypes?.append(grant) }
         metadata.scope = scope.isEmpty ? nil : scope
         let request = try ClientRegistrationRequest(provider: self, metadata: metadata)
         let registration = try await request.send(in: console.environment)

@@ -9,7 +9,7 @@ extension AuthStateRecord {
     ///   - name: The command; nil for the one of the first sign-in.
     func signInAgain(requesting missing: [Scope], by name: String?) -> [String] {
         let provider = client.provider
-        let canUseDevice = redirectURI == nil && provider[.deviceAuthorization] != nil
+        let canUseDevice = source == nil && redirectURI == nil && provider[.deviceAuthorization] != nil
         var words = [name ?? (canUseDevice ? "device" : "login")]
         let registered = try? RegisteredClients.find(
             issuer: provider.issuer.string, clientID: client.id, for: resources)
@@ -38,6 +38,7 @@ extension AuthStateRecord {
         // The URL that says where to sign in may be within the resource of the tokens.
         words += (provider.resource.map { [$0.string] } ?? resources).flatMap { ["--resource", $0] }
         if client.dpop != nil { words.append("--dpop") }
+        if let source { words += ["--from", source.name] }
         return words[0] == "login" ? words + redirectWords(unless: registered?.redirectURI) : words
     }
 

@@ -21,6 +21,8 @@ enum Flaw: String, Sendable, CaseIterable {
     case postsSecret, sendsSecretInHeader, registersForSecret, sendsNoChallenge, sendsPlainChallenge, sendsOtherVerifier
     case namesTokenEndpointAsAudience, presentsAsBearer, repeatsProof, sendsNoProofForToken, ignoresNonceOfServer,
         ignoresNonceOfResource
+    case requestsNoTokenType, namesNoAudience
+    case repeatsRefusedAssertion, fallsBackToOtherGrant, sendsExpiredAssertion, sendsAssertionAsCredential
     // Which responses it accepts (RFC 9207).
     case refusesIssuer, requiresIssuer, toleratesMissingIssuer, ignoresIssuer, ignoresUnannouncedIssuer,
         normalizesIssuer
@@ -84,6 +86,45 @@ final class SmallClient {
         form["client_assertion"] = try JWS.sign(claims, with: key)
         _ = try await post(form, to: url, nil)
     }
+
+    /// Gets a token with what an identity provider says about the user (draft-ietf-oauth-identity-assertion-authz-grant §4).
+    func getToken(
+        for resource: String, at server: LocalProvider, by idToken: String, of provider: LocalProvider,
+        as client: Credentials
+    ) async throws {
+        guard let given else { throw Stopped(reason: "no client") }
+        let form: [String: String?] = [
+            "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "subject_token": idToken,
+            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token", "resource": resource,
+            "requested_token_type": flaw == .requestsNoTokenType ? nil : "urn:ietf:params:oauth:token-type:id-jag",
+            "audience": flaw == .namesNoAudience ? nil : server.issuer,
+        ]
+        let response = try await post(authenticating(form, client), to: provider.url(.token), basic(client))
+        guard let assertion = response.json?["access_token"]?.string else { throw Stopped(reason: "no assertion") }
+        let grant: [String: String?] = [
+            "grant_type": Self.jwtBearer, "assertion": assertion, "resource": resource, "scope": "api",
+        ]
+        _ = try await post(authenticating(grant, given), to: server.url(.token), basic(given))
+    }
+
+    /// Gets a token with the assertion of a workload (RFC 7523 §2.1).
+    func getToken(for resource: String, at server: LocalProvider, by assertion: String, isExpired: Bool) async throws {
+        if isExpired, flaw != .sendsExpiredAssertion { throw Stopped(reason: "the assertion has expired") }
+        let url = server.url(.token)
+        var form: [String: String?] = [
+            "grant_type": Self.jwtBearer, "assertion": assertion, "client_id": given?.id, "scope": "api",
+            "resource": resource,
+        ]
+        if flaw == .sendsAssertionAsCredential {
+            (form["grant_type"], form["client_assertion"], form["assertion"]) = ("client_credentials", assertion, nil)
+            form["client_assertion_type"] = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+        }
+        guard try await post(form, to: url, nil).status != .ok else { return }
+        if flaw == .fallsBackToOtherGrant { form["grant_type"] = "client_credentials" }
+        if flaw == .fallsBackToOtherGrant || flaw == .repeatsRefusedAssertion { _ = try await post(form, to: url, nil) }
+    }
+
+    private static let jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
     // MARK: Requests
 

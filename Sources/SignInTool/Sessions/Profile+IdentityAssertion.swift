@@ -1,0 +1,40 @@
+internal import AppAuth
+
+/// Profiles whose provider vouches for the user at other servers: `sign-in login --from`.
+extension Profile {
+    private static let prefix = "profile:"
+
+    /// The name of the provider's statements about the user of this profile, in the sessions that rest on them.
+    var assertionName: String { Self.prefix + name }
+
+    /// - Parameter assertionName: The name of an assertion; the path of a file gives nil.
+    init?(assertionName: String?) {
+        guard let name = assertionName, name.hasPrefix(Self.prefix) else { return nil }
+        self.init(argument: String(name.dropFirst(Self.prefix.count)))
+    }
+
+    /// Gets a statement about the user, after a refresh of the profile's session if necessary.
+    func identityAssertion(for demand: AssertionDemand, _ environment: Environment) async throws -> Secret {
+        try checkIsKnown()
+        guard let state = try await StateFolder.restore(store, environment) else {
+            throw AuthError(.signInRequired, .store, "the profile '\(name)' is not signed in", outcome: .notSent)
+        }
+        do { return try await state.identityAssertion(for: demand) } catch var error as AuthError {
+            error.message = "the profile '\(name)': \(error.message)"
+            throw error
+        }
+    }
+
+    /// Returns the stored sessions that rest on this profile's.
+    func sessionsFromIt(within limit: Duration) async throws -> [StateFolder.Entry] {
+        let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+        return try await StateFolder.entries(stores).filter { entry in
+            (try? entry.record.get())?.grant?.assertionName == assertionName
+        }
+    }
+}
+
+extension AuthStateRecord {
+    /// The profile whose session this one rests on; nil if it stands for itself.
+    var source: Profile? { Profile(assertionName: grant?.assertionName) }
+}
