@@ -63,7 +63,7 @@ struct Advice: Sendable {
             return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
         }
         if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
-        if error.code == .transport, error.message.contains("is not trusted"), !arguments.contains("--ca-file") {
+        if error.connectionProblem == .untrustedRoot, !arguments.contains("--ca-file") {
             return "if you trust its authority, name the authority's certificate with --ca-file"
         }
         if error.isTemporary, error.stage == .refresh || error.retryAfter != nil {
