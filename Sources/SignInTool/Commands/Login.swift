@@ -10,13 +10,17 @@ struct LoginOptions: ParsableArguments, Sendable {
     var noBrowser = false
     @Flag(help: "Also fetch the claims of the userinfo endpoint.")
     var userinfo = false
+}
+
+/// The option for a sign-in that needs no browser.
+struct SourceOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("from"), parsing: .unconditional,
         help: """
             Sign in for the resource without a browser: your identity provider, at which this profile is signed in, vouches \
             for you there. The new session lasts as long as that of the profile.
             """, completion: Profile.completion, transform: Profile.init(_:))
-    var source: Profile?
+    var profile: Profile?
 }
 
 /// The option for a store that cannot be used.
@@ -38,6 +42,7 @@ struct Login: Command {
     @OptionGroup(title: OptionTitle.usual) var own: LoginOptions
     @OptionGroup(title: OptionTitle.usual) var output: OutputOptions
     @OptionGroup(title: OptionTitle.provider) var endpoints: EndpointOptions
+    @OptionGroup(title: OptionTitle.provider) var source: SourceOptions
     @OptionGroup(title: OptionTitle.client) var client: ClientOptions
     @OptionGroup(title: OptionTitle.client) var document: ClientDocumentOptions
     @OptionGroup(title: OptionTitle.client) var trust: TrustOptions
@@ -52,13 +57,13 @@ struct Login: Command {
     var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
     private var target: ResourceOptions { ResourceOptions(usual, document) }
 
-    private var grant: GrantType { own.source == nil ? .authorizationCode : .jwtBearer }
+    private var grant: GrantType { source.profile == nil ? .authorizationCode : .jwtBearer }
 
     func validate() throws {
         try target.check()
-        guard own.source != nil else { return }
+        guard source.profile != nil else { return }
         guard usual.resource.count == 1 else { throw ValidationError("--from needs one --resource") }
-        if own.source == session.profile { throw ValidationError("--from and --profile name the same profile") }
+        if source.profile == session.profile { throw ValidationError("--from and --profile name the same profile") }
         if own.userinfo { throw ValidationError("--from and --userinfo exclude each other") }
     }
 
@@ -110,11 +115,13 @@ struct Login: Command {
         try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
                 provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop,
-                redirect: own.source == nil ? redirect : nil,
+                redirect: source.profile == nil ? redirect : nil,
                 asked: asked.options(over: .init()).withTypedParameters(), for: grant, replacing: former, console
             ).trusting(trust)
         } _: { chosen in
-            if let source = own.source { return try await signIn(from: source, at: chosen, console, until: deadline) }
+            if let former = source.profile {
+                return try await signIn(from: former, at: chosen, console, until: deadline)
+            }
             return try await signIn(at: chosen, console, within: limit, until: deadline)
         }
     }

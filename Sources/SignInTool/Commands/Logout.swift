@@ -119,7 +119,7 @@ struct Logout: Command {
         return signedOut
     }
 
-    /// Signs out of the sessions that rest on a profile's, for which they would ask in vain.
+    /// Signs out of the sessions that come from a profile's, without which they cannot be renewed.
     private func signOut(
         ofSessionsFrom source: Profile, until deadline: ContinuousClock.Instant, _ console: Console
     ) async throws {
@@ -133,7 +133,7 @@ struct Logout: Command {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
             let signedOut = try await plain.signOut(of: entry.store, within: rest, endsBrowserSession: false, console)
             let resource = signedOut.record?.resources.first ?? signedOut.location
-            console.say("Signed out of \(resource.onOneLine) too, whose session was from the profile \(source.name).")
+            console.say("Signed out of \(resource.onOneLine) too: its session came from the profile \(source.name).")
         }
     }
 

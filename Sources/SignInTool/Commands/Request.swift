@@ -175,7 +175,7 @@ struct Request: Command {
         let line = try session.line(store, record, console, requesting: needed, isComplete: true)
         if let source = record.source {
             return .leftOut(
-                "The session is from the profile \(source.name), so no page asks you. Sign in with: \(line.shellLine)")
+                "The session comes from the profile \(source.name). For more scopes, sign in with: \(line.shellLine)")
         }
         let usual = try session.line(store, record, console, isComplete: true)
         guard try await mayStepUp(record, for: challenge, scope: needed, orElse: usual, console) else {

@@ -4,7 +4,7 @@ internal import AppAuth
 extension Profile {
     private static let prefix = "profile:"
 
-    /// The name of the provider's statements about the user of this profile, in the sessions that rest on them.
+    /// The name of the provider's statements about the user of this profile, in the sessions that come from it.
     var assertionName: String { Self.prefix + name }
 
     /// - Parameter assertionName: The name of an assertion; the path of a file gives nil.
@@ -25,7 +25,7 @@ extension Profile {
         }
     }
 
-    /// Returns the stored sessions that rest on this profile's.
+    /// Returns the stored sessions that come from this profile's.
     func sessionsFromIt(within limit: Duration) async throws -> [StateFolder.Entry] {
         let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
         return try await StateFolder.entries(stores).filter { entry in
@@ -35,6 +35,6 @@ extension Profile {
 }
 
 extension AuthStateRecord {
-    /// The profile whose session this one rests on; nil if it stands for itself.
+    /// The profile that this session comes from; nil if the user signed in to it.
     var source: Profile? { Profile(assertionName: grant?.assertionName) }
 }

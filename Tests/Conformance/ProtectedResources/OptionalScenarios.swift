@@ -79,7 +79,13 @@ extension Scenario {
                 "client-as-nonce": provider.redemptions.hasNonceAfter(400),
                 "client-rs-nonce": provider.callsWithToken.hasNonceAfter(401),
             ]) { $1 }
-        }.arranged { $0.requireDPoP() }.calling(2),
+        }.arranged { provider in
+            provider.requireDPoP()
+            // The nonce of the token response is of no use at the resource, which may be another server.
+            provider.fault(
+                .editReply { [weak provider] reply in if reply.status == .ok { provider?.forgetDPoPNonces() } },
+                at: .token, times: nil)
+        }.calling(2),
     ]
 }
 
@@ -118,10 +124,10 @@ extension LoggedRequest {
 }
 
 extension [LoggedRequest] {
-    /// Whether a request without a nonce was refused, and the next one has one and was accepted.
+    /// Whether a request was refused, and the next one has a nonce, or another one, and was accepted.
     fileprivate func hasNonceAfter(_ status: Int) -> Bool {
         zip(self, dropFirst()).contains {
-            $0.nonce == nil && $0.status == status && $1.nonce != nil && $1.status == 200
+            $0.status == status && $1.status == 200 && $1.nonce != nil && $1.nonce != $0.nonce
         }
     }
 }

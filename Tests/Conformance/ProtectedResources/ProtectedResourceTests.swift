@@ -1,9 +1,10 @@
+import AppAuthProtocol
 import AppAuthTestProvider
 import JOSE
 import Testing
 
-/// The scenarios of the Model Context Protocol's conformance suite: the built command passes each, and a client that is
-/// wrong in only one respect fails it.
+/// The scenarios of the Model Context Protocol's conformance suite: the built command and the library pass each, and a client
+/// that is wrong in only one respect fails it.
 @Suite(.timeLimit(.minutes(5)))
 struct ProtectedResourceTests {
     @Test(arguments: Scenario.required + Scenario.optional)
@@ -26,6 +27,25 @@ struct ProtectedResourceTests {
             }
         }
         #expect(failed == [])
+    }
+
+    @Test(arguments: (Scenario.required + Scenario.optional).filter { $0.task == nil })
+    func `an app with the library passes`(scenario: Scenario) async throws {
+        let failed = try await scenario.run { provider in
+            do {
+                let statuses = try await LibraryUser(provider.url(.api), as: scenario.client).use(scenario.calls)
+                #expect(scenario.refusal == nil && statuses.allSatisfy { $0 == scenario.status }, "\(statuses)")
+            } catch let error as AuthError {
+                #expect(error.code.rawValue == scenario.refusal, "\(error)")
+            }
+        }
+        #expect(failed == [])
+    }
+
+    /// The three with several servers, or several requests, have suites of their own.
+    @Test func `every scenario has a case`() {
+        #expect(Set(Scenario.required.map(\.name)).count == 25 - 1)
+        #expect(Set(Scenario.optional.map(\.name)).count == 6 - 2)
     }
 
     @Test(arguments: Scenario.required + Scenario.optional)

@@ -155,7 +155,7 @@ struct SignInAgainTests {
         "--client-document": .line, "--scope": .line, "--redirect-host": .line, "--redirect-path": .line,
         "--redirect-port": .line, "--redirect-uri": .line, "--resource": .line, "--dpop": .line, "--store": .line,
         "--profile": .line, "--ca-file": .line, "--proxy-auth": .line,
-        "--trusted-audience": .line,
+        "--trusted-audience": .line, "--from": .line,
         "--prompt": .profile, "--login-hint": .profile, "--max-age": .profile, "--acr-values": .profile,
         "--ui-locales": .profile, "--param": .profile, "--par": .profile, "--no-browser": .profile,
         "--userinfo": .nowhere, "--replace-store": .nowhere, "--json": .nowhere, "--verbose": .nowhere,
