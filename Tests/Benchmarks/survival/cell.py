@@ -2,7 +2,7 @@
 
 usage: cell.py CLIENT ROW SESSIONS GRACE [--verbose]        as ./run does, in what isolation.isolated starts
 """
-import collections, importlib, json, os, pathlib, signal, socket, statistics, struct, subprocess, sys, tempfile, threading, time
+import collections, importlib, json, os, pathlib, signal, socket, struct, subprocess, sys, tempfile, threading, time
 import urllib.parse, urllib.request
 
 import isolation, ledger, rows
@@ -18,7 +18,7 @@ client_id, client_secret, password, port = "bench", "benchmark-secret", "looking
 path = getattr(client, "issuer_path", "")
 counts = collections.Counter()
 errors = collections.Counter()
-durations = []
+doomed = collections.defaultdict(list)
 
 
 class Place:
@@ -86,23 +86,47 @@ class Forks:
 def kill(pid):
     try:
         os.kill(pid, signal.SIGKILL)
+        counts["killed"] += 1
     except ProcessLookupError:
         pass
 
 
-def ask(session, moment=None):
-    """Starts a process that wants a token, and ends it after a fraction of the usual time, if that is given."""
+class Death:
+    """SIGKILL at a moment of a refresh: soon after the start, while the response is under way, or just after it has come."""
+
+    def __init__(self, chance):
+        self.kind, self.delay = chance.choice(("start", "responded", "delivered")), chance.uniform(0, 0.01)
+
+    def plan(self, session, pid):
+        self.pid = pid
+        if self.kind == "start":
+            threading.Timer(self.delay, kill, (pid,)).start()
+        else:
+            doomed[session["name"]].append(self)
+
+
+def reached(kind):
+    def hook(session):
+        for death in [death for death in doomed.get(session, ()) if death.kind == kind]:
+            doomed[session].remove(death)
+            time.sleep(death.delay if kind == "delivered" else 0)
+            kill(death.pid)
+    return hook
+
+
+def ask(session, death=None):
+    """Starts a process that wants a token. The moment counts from which a token that it gets must be valid."""
     asked = time.monotonic()
-    refreshes = book.refreshes
     pid, read = programs.start(session, place.current())
-    delay = 60 if moment is None else moment * statistics.median(durations)
-    timer = threading.Timer(delay, kill, (pid,))
+    if death:
+        death.plan(session, pid)
+    timer = threading.Timer(60, kill, (pid,))
     timer.start()
     found = read()
     timer.cancel()
+    if death in doomed[session["name"]]:
+        doomed[session["name"]].remove(death)
     counts["asked"] += 1
-    if moment is None and book.refreshes > refreshes:
-        durations.append(time.monotonic() - asked)
     for token in (found or {}).get("tokens", []):
         counts["handed"] += 1
         counts["wrong"] += not book.fits(token, session["name"], asked)
@@ -117,7 +141,7 @@ def work(session, round):
         chance = ledger.dice(rows.seed, row_name, session["name"], round, index)
         time.sleep(chance.uniform(0, 0.1))
         killed = chance.random() < row.get("kill", 0) and round > 0
-        ask(session, chance.random() if killed else None)
+        ask(session, Death(chance) if killed else None)
 
     if parallel == 1:
         one(0), one(1)
@@ -136,7 +160,7 @@ def everyone(body, items):
 def one_round(round):
     sent = collections.Counter()
 
-    def loses(session, _):
+    def loses(session):
         with book.lock:
             sent[session] += 1
             number = sent[session]
@@ -151,7 +175,7 @@ def one_round(round):
     if back:
         place.set_clock(-3600)
     everyone(lambda session: work(session, round), known)
-    proxy.loses = lambda session, number: False
+    proxy.loses = lambda session: False
     place.set_clock(0)
     if full:
         place.disk.free()
@@ -193,9 +217,17 @@ def new_certificate(home):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=provider", "-addext",
                     "subjectAltName=IP:127.0.0.1", "-keyout", files[1], "-out", files[0]], check=True, capture_output=True)
     os.environ["SSL_CERT_FILE"] = files[0]
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # they would replace what a client has been given
+        os.environ.pop(name, None)
     return files
 
 
+def end_with_stdin():
+    sys.stdin.read()
+    os._exit(1)
+
+
+threading.Thread(target=end_with_stdin, daemon=True).start()
 isolation.raise_loopback()
 with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     home = temporary + "/home"
@@ -210,27 +242,28 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         known.append({
             "name": label, "folder": f"{home}/sessions/{label}", "issuer": issuer + path, "token_endpoint": issuer + path + "/token",
             "api": f"{issuer}/api/{label}", "client_id": client_id, "client_secret": client_secret, "password": password,
-            "scope": "openid offline_access", "certificate": certificate and certificate[0]})
+            "scope": "openid profile offline_access api", "certificate": certificate and certificate[0]})
     provider = start_provider(certificate)
     descriptor = os.open(f"/proc/{provider.pid}/ns/net", os.O_RDONLY)
     proxy = ledger.Proxy(port, book, lambda: isolation.enter_network(descriptor), certificate)
+    proxy.responded, proxy.delivered = reached("responded"), reached("delivered")
     if hasattr(client, "start"):
         place.environment |= client.start(place.environment)
     for session in known:
         client.create(dict(session, tokens=lambda: password_grant(session), environment=place.environment))
     programs = Commands() if hasattr(client, "command") else Forks(place.environment, home)
     time.sleep(rows.usable + 0.3)
-    for round in range(rows.rounds):
+    for round in range(row.get("rounds", rows.rounds)):
         one_round(round)
     alive = []
     everyone(lambda session: alive.append(is_alive(session)), known)
     print(json.dumps({
-        "client": name, "row": row_name, "grace": grace, "sessions": sessions, "alive": sum(alive), "refreshes": book.refreshes,
-        "twice": book.twice, "wrong": counts["wrong"], "handed": counts["handed"], "asked": counts["asked"], "lost": book.lost,
+        "client": name, "row": row_name, "grace": grace, "sessions": sessions, "alive": sum(alive), "refreshes": sum(book.by_session.values()),
+        "twice": book.twice, "wrong": counts["wrong"], "handed": counts["handed"], "asked": counts["asked"], "lost": book.lost, "killed": counts["killed"],
         "errors": errors.most_common(6) if verbose else []}), flush=True)
     if hasattr(client, "stop"):
         client.stop()
     provider.stdin.close()
     provider.wait()
-    subprocess.run(["umount", home], check=True)
+    subprocess.run(["umount", "--lazy", home])
 os._exit(0)

@@ -1,5 +1,5 @@
 """What the clients of a cell have sent and been given, counted between them and the provider, and the faults of the network."""
-import http.client, http.server, json, random, ssl, threading, time, urllib.parse
+import collections, http.client, http.server, json, random, ssl, threading, time, urllib.parse
 
 latency = 0.025  # each way, of a refresh
 
@@ -11,18 +11,20 @@ class Ledger:
         self.lock = threading.Lock()
         self.access, self.refresh = {}, {}
         self.presented = set()
-        self.refreshes = self.twice = self.lost = 0
+        self.by_session = collections.Counter()
+        self.twice = self.lost = 0
 
     def sent(self, form):
-        """A refresh is passed on to the provider. Returns its session and its number in the session, or None for others."""
+        """A refresh is passed on to the provider. Returns its session, or None for other requests."""
         if form.get("grant_type") != "refresh_token":
             return None
         token = form.get("refresh_token", "")
         with self.lock:
-            self.refreshes += 1
+            session = self.refresh.get(token, "")
+            self.by_session[session] += 1
             self.twice += token in self.presented
             self.presented.add(token)
-            return self.refresh.get(token), self.refreshes
+            return session
 
     def issued(self, form, body):
         """The provider has responded with tokens. The user's name is the session's."""
@@ -46,7 +48,8 @@ class Proxy:
         """`enter` moves a thread to the provider's network."""
         self.port, self.ledger, self.enter, self.certificate = port, ledger, enter, certificate
         self.origin = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
-        self.loses = lambda session, number: False
+        self.loses = lambda session: False
+        self.responded = self.delivered = lambda session: None  # hooks, with a session whose refresh has been answered
         self.start()
 
     def start(self):
@@ -93,17 +96,20 @@ class PassingHandler(http.server.BaseHTTPRequestHandler):
             return self.reply(200, {"resource": resource, "authorization_servers": [self.owner.origin]})
         form = dict(urllib.parse.parse_qsl(body.decode())) if self.path.endswith("/token") else {}
         refresh = self.owner.ledger.sent(form)
-        if refresh:
+        if refresh is not None:
             time.sleep(latency)
         status, headers, content = self.ask_provider(body)
         if form and status == 200:
             self.owner.ledger.issued(form, content)
-        if refresh:
-            if self.owner.loses(*refresh):
+        if refresh is not None:
+            if self.owner.loses(refresh):
                 self.owner.ledger.lost += 1
                 return
+            self.owner.responded(refresh)
             time.sleep(latency)
         self.write(status, headers, content)
+        if refresh is not None:
+            self.owner.delivered(refresh)
 
     def ask_provider(self, body):
         self.owner.enter()

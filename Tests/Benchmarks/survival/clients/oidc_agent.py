@@ -1,7 +1,7 @@
 """oidc-agent: one daemon, which keeps the sessions in memory and on disk, and `oidc-token`, a process for each request."""
 import os, pathlib, re, secrets, shutil, subprocess
 
-title, margin = "oidc-agent", 0
+title, margin = "oidc-agent", 4  # found by trying
 found = {}
 
 
