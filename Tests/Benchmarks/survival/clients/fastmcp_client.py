@@ -4,6 +4,7 @@ import asyncio, importlib.metadata, warnings
 from clients.mcp_sdk import call, no_browser
 
 title, margin = "FastMCP", 0
+sessions = 4  # its processes take long to start a refresh: more would be late for the next one
 
 
 def missing():

@@ -2,6 +2,7 @@
 import os, pathlib, re, secrets, shutil, subprocess
 
 title, margin = "oidc-agent", 4  # found by trying
+sessions = 2  # it derives a key to save one, and that takes its daemon long: more would wait for each other
 found = {}
 
 
