@@ -213,9 +213,12 @@ def password_grant(session):
 
 
 def new_certificate(home):
-    files = (home + "/provider.pem", home + "/key.pem")
+    files, yesterday = (home + "/provider.pem", home + "/key.pem"), home + "/yesterday"
+    pathlib.Path(yesterday).write_bytes(struct.pack("q", -86400))  # so that it is valid for a clock that is set back
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=provider", "-addext",
-                    "subjectAltName=IP:127.0.0.1", "-keyout", files[1], "-out", files[0]], check=True, capture_output=True)
+                    "subjectAltName=IP:127.0.0.1", "-keyout", files[1], "-out", files[0]],
+                   env=dict(os.environ, LD_PRELOAD=str(isolation.stepped_clock), STEPPED_CLOCK=yesterday), check=True,
+                   capture_output=True)
     os.environ["SSL_CERT_FILE"] = files[0]
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # they would replace what a client has been given
         os.environ.pop(name, None)
@@ -240,9 +243,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         label = f"s{index:02}"
         (pathlib.Path(home) / "sessions" / label).mkdir(parents=True)
         known.append({
-            "name": label, "folder": f"{home}/sessions/{label}", "issuer": issuer + path, "token_endpoint": issuer + path + "/token",
-            "api": f"{issuer}/api/{label}", "client_id": client_id, "client_secret": client_secret, "password": password,
-            "scope": "openid profile offline_access api", "certificate": certificate and certificate[0]})
+            "name": label, "folder": f"{home}/sessions/{label}", "issuer": issuer + path,
+            "token_endpoint": issuer + path + "/token", "api": f"{issuer}/api/{label}", "client_id": client_id, "client_secret": client_secret,
+            "password": password, "scope": "openid profile offline_access api", "certificate": certificate and certificate[0]})
     provider = start_provider(certificate)
     descriptor = os.open(f"/proc/{provider.pid}/ns/net", os.O_RDONLY)
     proxy = ledger.Proxy(port, book, lambda: isolation.enter_network(descriptor), certificate)
@@ -258,9 +261,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     alive = []
     everyone(lambda session: alive.append(is_alive(session)), known)
     print(json.dumps({
-        "client": name, "row": row_name, "grace": grace, "sessions": sessions, "alive": sum(alive), "refreshes": sum(book.by_session.values()),
-        "twice": book.twice, "wrong": counts["wrong"], "handed": counts["handed"], "asked": counts["asked"], "lost": book.lost, "killed": counts["killed"],
-        "errors": errors.most_common(6) if verbose else []}), flush=True)
+        "client": name, "row": row_name, "grace": grace, "sessions": sessions, "alive": sum(alive),
+        "refreshes": sum(book.by_session.values()), "twice": book.twice, "wrong": counts["wrong"], "handed": counts["handed"],
+        "asked": counts["asked"], "lost": book.lost, "killed": counts["killed"], "errors": errors.most_common(6) if verbose else []}), flush=True)
     if hasattr(client, "stop"):
         client.stop()
     provider.stdin.close()

@@ -26,7 +26,8 @@ while True:
             stream.write(json.dumps({"tokens": found if isinstance(found, list) else [found]}))
         except BaseException as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
-            stream.write(json.dumps({"error": f"{type(error).__name__}: {str(error)[:160]} ({os.path.basename(last.filename)}:{last.lineno})"}))
+            place = f"{os.path.basename(last.filename)}:{last.lineno}"
+            stream.write(json.dumps({"error": f"{type(error).__name__}: {str(error)[:160]} ({place})"}))
         stream.flush()
         os._exit(0)
     connection.close()

@@ -47,7 +47,8 @@ class FileStorage:
 
 def metadata():
     return {"redirect_uris": ["http://127.0.0.1:9/callback"], "token_endpoint_auth_method": "client_secret_post",
-            "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"], "scope": "openid profile offline_access api"}
+            "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+            "scope": "openid profile offline_access api"}
 
 
 def create(session):
