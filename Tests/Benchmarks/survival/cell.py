@@ -244,8 +244,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         (pathlib.Path(home) / "sessions" / label).mkdir(parents=True)
         known.append({
             "name": label, "folder": f"{home}/sessions/{label}", "issuer": issuer + path,
-            "token_endpoint": issuer + path + "/token", "api": f"{issuer}/api/{label}", "client_id": client_id, "client_secret": client_secret,
-            "password": password, "scope": "openid profile offline_access api", "certificate": certificate and certificate[0]})
+            "token_endpoint": issuer + path + "/token", "api": f"{issuer}/api/{label}",
+            "client_id": client_id, "client_secret": client_secret, "password": password,
+            "scope": "openid profile offline_access api", "certificate": certificate and certificate[0]})
     provider = start_provider(certificate)
     descriptor = os.open(f"/proc/{provider.pid}/ns/net", os.O_RDONLY)
     proxy = ledger.Proxy(port, book, lambda: isolation.enter_network(descriptor), certificate)
@@ -263,7 +264,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
     print(json.dumps({
         "client": name, "row": row_name, "grace": grace, "sessions": sessions, "alive": sum(alive),
         "refreshes": sum(book.by_session.values()), "twice": book.twice, "wrong": counts["wrong"], "handed": counts["handed"],
-        "asked": counts["asked"], "lost": book.lost, "killed": counts["killed"], "errors": errors.most_common(6) if verbose else []}), flush=True)
+        "asked": counts["asked"], "lost": book.lost, "killed": counts["killed"],
+        "errors": errors.most_common(6) if verbose else []}), flush=True)
     if hasattr(client, "stop"):
         client.stop()
     provider.stdin.close()
