@@ -10,6 +10,8 @@ package struct TokenResponse: Sendable {
     /// When the server wants the token to be refreshed, from receipt (`refresh_in`, in no RFC); nil if it did not say.
     package let refreshIn: Duration?
     package let refreshToken: Secret?
+    /// When the refresh token or the user's grant will end, if the server says so.
+    package let announced: AnnouncedLifetimes
     /// The granted scopes, if the response lists them.
     package let scope: [Scope]?
     /// The permissions granted in detail (RFC 9396 §7), if the response lists them.
@@ -36,7 +38,7 @@ package struct TokenResponse: Sendable {
         (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
         (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
         (refreshIn, authorizationDetails, additionalParameters) = (nil, nil, nil)
-        (self.received, self.serverClock) = (received, serverClock)
+        (self.received, self.serverClock, announced) = (received, serverClock, AnnouncedLifetimes())
     }
 
     package init(
@@ -74,6 +76,7 @@ package struct TokenResponse: Sendable {
         lifetime = try object.seconds("expires_in", clamped: true).map { .seconds($0) }
         // Only advice: a value that cannot be read must not make the token unusable.
         refreshIn = ((try? object.seconds("refresh_in")) ?? nil).map { .seconds($0) }
+        announced = AnnouncedLifetimes(object)
         var additional = object.members
         for name in Self.known { additional[name] = nil }
         additionalParameters = additional.names.isEmpty ? nil : Secret(JSON.object(additional).serialized())

@@ -21,12 +21,20 @@ extension AuthStateRecord {
         refreshForm = response.refreshForm ?? refreshForm
         if let idToken { (verifiedIDToken, unverifiedIDToken) = (idToken.rawValue, nil) }
         self.keys = keys ?? self.keys
-        merge(refreshToken: response.refreshToken)
+        mergeRefreshToken(of: response)
         backoff = nil
     }
 
-    /// Merges only the rotated refresh token, if there is one. The rest of the response may be unusable.
-    mutating func merge(refreshToken rotated: Secret?) {
+    /// Merges only the rotated refresh token, and the ends that the response announces. The rest may be unusable. Merging the
+    /// same response again changes nothing.
+    mutating func mergeRefreshToken(of response: TokenResponse) {
+        merge(refreshToken: response.refreshToken, announcing: response.announced, at: response.received)
+    }
+
+    /// Merges the rotated refresh token of a response, if there is one.
+    mutating func merge(refreshToken rotated: Secret?, announcing lifetimes: AnnouncedLifetimes, at time: Timestamp) {
+        let isRotated = rotated.map { $0 != refreshToken } ?? false
+        announced.merge(lifetimes, received: time, isRotated: isRotated)
         // RFC 6749 §4.4.3: a session of client credentials has no use for a refresh token.
         if grant == nil { refreshToken = rotated ?? refreshToken }
         if rotated != nil { backoff?.lost = nil }
@@ -80,6 +88,7 @@ extension AuthStateRecord {
         guard end == nil else { return }
         (accessToken, refreshToken, grant, keys, backoff) = (nil, nil, nil, nil, nil)
         (otherTokens, proofKey, additional, unverifiedIDToken) = ([:], nil, nil, nil)
+        announced = AnnouncedEnds()
         end = End(reason: reason, date: date)
     }
 }

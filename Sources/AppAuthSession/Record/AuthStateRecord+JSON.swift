@@ -18,6 +18,7 @@ extension AuthStateRecord {
         json["registration"] = try client.registration?.stored
         json["accessToken"] = try accessToken?.stored
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
+        json["announced"] = try announced.stored
         json["grant"] = grant?.stored
         if !authorizationDetails.isEmpty { json["authorizationDetails"] = authorizationDetails.json }
         json["additionalParameters"] = additional.map(JSON.init(storing:))
@@ -67,6 +68,7 @@ extension AuthStateRecord {
         resources = try json.optional("resources") { try $0.strings($1) } ?? []
         accessToken = try json.optional("accessToken") { try AccessToken(stored: $0.object($1)) }
         refreshToken = try json.optional("refreshToken") { try $0.secret($1) }
+        announced = try json.optional("announced") { try AnnouncedEnds(stored: $0.object($1)) } ?? AnnouncedEnds()
         grant = try json.optional("grant") { try TokenGrant(stored: $0.object($1)) }
         authorizationDetails =
             try json.optional("authorizationDetails") { try $0.value($1).array?.map(AuthorizationDetail.init) ?? [] }

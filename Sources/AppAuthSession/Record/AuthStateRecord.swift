@@ -23,6 +23,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     package internal(set) var accessToken: AccessToken?
     /// The current refresh token, if the provider gave one.
     package internal(set) var refreshToken: Secret?
+    /// The ends that the provider has announced.
+    package internal(set) var announced = AnnouncedEnds()
     /// The grant with which the session renews itself without a refresh token.
     package internal(set) var grant: TokenGrant?
     /// The granted authorization details (RFC 9396 §7); empty if the provider did not say.
@@ -133,6 +135,13 @@ public struct AuthStateRecord: Sendable, Hashable {
 
     /// The expiry of the current access token; nil if there is none, or if the provider did not say.
     public var accessTokenExpiresAt: Date? { accessToken?.expiresAt }
+
+    /// When the session will end, as far as the provider has announced it: then, or before, the user has to sign in again.
+    /// By the clock of this machine.
+    ///
+    /// From `authorization_expires_in`, `refresh_token_expires_in` or `refresh_expires_in` of the token responses. Nil if no
+    /// response had them, and if the refreshes so far have put off that end.
+    public var announcedEnd: Date? { end == nil ? announced.signIn : nil }
 
     /// Whether the provider gave a refresh token.
     public var hasRefreshToken: Bool { refreshToken != nil }

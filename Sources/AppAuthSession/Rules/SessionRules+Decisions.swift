@@ -44,7 +44,7 @@ extension SessionRules {
         var decision = Decision(.done)
         switch event {
         case .tokenNeeded(let need, let lock): decision = token(for: need, lock, record, known, now)
-        case .received(_, let response): record.merge(refreshToken: response.refreshToken)
+        case .received(_, let response): record.mergeRefreshToken(of: response)
         case .completed(let attempt, let response, let outcome, let jitter):
             decision = accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
         case .failed(let attempt, let error, let jitter):
@@ -127,7 +127,7 @@ extension SessionRules {
         if case .refused(let error) = outcome {
             guard error.isForeign else {
                 // The old refresh token is used up: keep the new one, but nothing else of the response.
-                record.merge(refreshToken: response.refreshToken)
+                record.mergeRefreshToken(of: response)
                 return failure(error, jitter, &record, now, occurrence)
             }
             let reason = "the refreshed ID token belongs to another user: \(error.message)"
@@ -180,7 +180,7 @@ extension SessionRules {
         // The old refresh token is used up: keep the new one, even from a response that cannot be used otherwise.
         var error = error
         let rotated = error.rotatedRefreshToken
-        defer { record.merge(refreshToken: rotated) }
+        defer { if let rotated { record.merge(refreshToken: rotated, announcing: AnnouncedLifetimes(), at: now) } }
         error.rotatedRefreshToken = nil
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
         return failure(error, jitter, &record, now, occurrence)

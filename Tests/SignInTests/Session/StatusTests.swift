@@ -17,7 +17,8 @@ struct StatusTests {
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
                     "access_token_expires_at", "client_id", "has_refresh_token", "id_token_error", "in_use", "issuer",
-                    "reason", "refresh_error", "refresh_paused_until", "state", "store", "sub", "user",
+                    "reason", "refresh_error", "refresh_paused_until", "sign_in_again_before", "state", "store", "sub",
+                    "user",
                 ])
             #expect(entry["issuer"]?.string == fixture.issuer)
             #expect(entry["client_id"]?.string == "demo")
@@ -42,6 +43,20 @@ struct StatusTests {
                 #expect(!outcome.output.contains(secret) && !text.output.contains(secret))
             }
             #expect(fixture.provider.log.count == requests)
+        }
+    }
+
+    @Test func `status says before which time to sign in again`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["authorization_expires_in"] = 86_400 }, at: .token)
+            try await fixture.signIn()
+            let entry = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
+            let end = try Date(#require(entry["sign_in_again_before"]?.string), strategy: .iso8601)
+            #expect((86_300...86_400).contains(end.timeIntervalSinceNow))
+            let text = try await fixture.run("status", with: ["TZ": "UTC"]).output.withSingleBlanks
+            let day = end.formatted(.iso8601.year().month().day()).split(separator: "-").map { Int($0) ?? 0 }
+            #expect(text.contains("sign in again before \(day[2]) "), "\(text)")
+            #expect(text.contains(" \(day[0]), "), "\(text)")
         }
     }
 

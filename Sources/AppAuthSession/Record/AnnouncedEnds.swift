@@ -1,0 +1,79 @@
+package import AppAuthProtocol
+package import FoundationEssentials
+
+/// The ends of a session that the provider has announced, computed from their lifetimes and this machine's clock.
+///
+/// A refresh whose response does not mention them changes them as follows:
+/// - The end of the user's grant stays: using the grant does not prolong it.
+/// - The end of the refresh token stays if the token does. It is forgotten with the token that it was about: nothing is known
+///   of its successor, and the user must not be asked to sign in for nothing.
+/// - The time for which the refresh token may stay unused begins again: it was used.
+package struct AnnouncedEnds: Sendable, Hashable {
+    /// When the first one was announced.
+    package private(set) var since: Date?
+    /// The end of the refresh token.
+    private var refreshToken: Term?
+    /// Whether the last refresh has put off the end of the refresh token; nil if there was none since it was announced.
+    package private(set) var isProlonged: Bool?
+    /// The time for which the refresh token may stay unused.
+    private var unused: Term?
+    /// The end of what the user has granted.
+    private var authorization: Term?
+
+    package init() {}
+
+    /// The end that no refresh puts off, as far as is known.
+    package var signIn: Date? {
+        [authorization, isProlonged == true ? nil : refreshToken].compactMap { $0?.end }.min()
+    }
+
+    /// The term in which the refresh token has to be used, so that it does not expire; nil if it does not, or if that does not
+    /// help.
+    package var use: Term? {
+        [unused, isProlonged == false ? nil : refreshToken].compactMap(\.self).min { $0.end < $1.end }
+    }
+
+    mutating func merge(_ lifetimes: AnnouncedLifetimes, received: Timestamp, isRotated: Bool) {
+        func term(_ length: Duration) -> Term { Term(from: received, for: length) }
+        if let new = lifetimes.refreshToken.map(term) {
+            // Lifetimes have whole seconds, so that refreshes in quick succession say nothing.
+            if let old = refreshToken, let passed = old.begin.elapsed(until: received), passed >= .seconds(10) {
+                isProlonged = new.end.timeIntervalSince(old.end) > passed.seconds / 2
+            }
+            refreshToken = new
+        } else if isRotated {
+            (refreshToken, isProlonged) = (nil, nil)
+        }
+        unused = (lifetimes.unusedRefreshToken ?? unused?.length).map(term)
+        authorization = lifetimes.authorization.map(term) ?? authorization
+        if refreshToken != nil || unused != nil || authorization != nil { since = since ?? received.wall }
+    }
+}
+
+extension AnnouncedEnds {
+    /// Nil if there is nothing to store.
+    var stored: JSON? {
+        get throws {
+            guard let since else { return nil }
+            var json: JSON.Object = ["since": try JSON(storing: since)]
+            json["refreshToken"] = try refreshToken?.stored
+            json["isProlonged"] = isProlonged.map(JSON.bool)
+            json["unused"] = try unused?.stored
+            json["authorization"] = try authorization?.stored
+            return .object(json)
+        }
+    }
+
+    init(stored json: StoredObject) throws {
+        func term(_ name: String) throws -> Term? { try json.optional(name) { try Term(stored: $0.object($1)) } }
+        since = try json.date("since")
+        refreshToken = try term("refreshToken")
+        isProlonged = try json.optional("isProlonged") { try $0.bool($1) }
+        (unused, authorization) = (try term("unused"), try term("authorization"))
+    }
+}
+
+extension Term {
+    /// The end by the wall clock.
+    fileprivate var end: Date { begin.wall + length.seconds }
+}

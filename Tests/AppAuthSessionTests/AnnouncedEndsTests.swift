@@ -1,0 +1,122 @@
+import AppAuthProtocol
+import AppAuthSession
+import AppAuthTestProvider
+import Foundation
+import JOSE
+import TestFixtures
+import Testing
+
+/// The ends of a session that token responses announce.
+@Suite(.timeLimit(.minutes(5)))
+struct AnnouncedEndsTests {
+    /// A session whose provider announces these lifetimes in each response, with the time of its sign-in.
+    private func run(
+        _ members: JSON.Object, rotating: Bool = true,
+        _ body: (World, TestStore, AuthState, _ begin: Date) async throws -> Void
+    ) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.rotatesRefreshTokens = rotating
+        try await World.run(configuration) { world in
+            announce(members, world)
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            try await body(world, store, state, world.clock.now)
+        }
+    }
+
+    private func announce(_ members: JSON.Object, _ world: World) {
+        world.provider.clearFaults(at: .token)
+        world.provider.fault(
+            .editDocument { document in for member in members.members { document[member.name] = member.value } },
+            at: .token,
+            times: nil)
+    }
+
+    @Test(
+        arguments: [
+            ("refresh_token_expires_in", 86_400), ("refresh_expires_in", 86_400), ("authorization_expires_in", 86_400),
+            ("refresh_token_expires_in", "86400"),
+        ] as [(String, JSON)])
+    func `an announced end is stored`(name: String, value: JSON) async throws {
+        try await run([name: value]) { _, store, state, begin in
+            #expect(await state.record.announcedEnd == begin + 86_400)
+            let stored = try AuthStateRecord(decoding: #require(await store.record).encoded(), from: "a test")
+            #expect(stored == (await state.record))
+        }
+    }
+
+    @Test(
+        arguments: [
+            "refresh_token_expires_in", "refresh_expires_in", "refresh_token_timeout", "authorization_expires_in",
+        ],
+        ["soon", -1, 0, [], "1e300", .null] as [JSON])
+    func `an end that cannot be read is none, and withholds no token`(name: String, value: JSON) async throws {
+        try await run([name: value]) { _, _, state, _ in
+            #expect(await state.record.announced == AnnouncedEnds())
+            _ = try await state.freshAccessToken(forceRefresh: true)
+        }
+    }
+
+    @Test func `a session that was stored without announced ends is read`() async throws {
+        try await run([:]) { _, store, _, _ in
+            let stored = try #require(await store.record).encoded()
+            #expect(try JSON(parsing: stored)["announced"] == nil)
+            #expect(try AuthStateRecord(decoding: stored, from: "a test").announcedEnd == nil)
+        }
+    }
+
+    @Test func `an end that refreshes put off is none, until they no longer do`() async throws {
+        try await run(["refresh_expires_in": 86_400]) { world, _, state, begin in
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            #expect(await state.record.announcedEnd == nil)
+            // Keycloak limits the last ones by the end of the user's session.
+            announce(["refresh_expires_in": 82_800], world)
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            #expect(await state.record.announcedEnd == begin + 90_000)
+            #expect(await state.record.announced.use == nil)
+        }
+    }
+
+    @Test func `refreshes in quick succession do not say whether an end is put off`() async throws {
+        try await run(["refresh_expires_in": 86_400]) { world, _, state, begin in
+            world.clock.advance(by: 9)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.announcedEnd == begin + 86_409)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `the end of a refresh token that a refresh does not mention stays with that token`(
+        isRotating: Bool
+    ) async throws {
+        try await run(["refresh_token_expires_in": 86_400], rotating: isRotating) { world, _, state, begin in
+            announce(["refresh_token_expires_in": .null], world)
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            #expect(await state.record.announcedEnd == (isRotating ? nil : begin + 86_400))
+        }
+    }
+
+    @Test func `the end of the grant stays, and unused time begins again`() async throws {
+        let members: JSON.Object = ["authorization_expires_in": 86_400, "refresh_token_timeout": 7200]
+        try await run(members) { world, _, state, begin in
+            #expect(await state.record.announced.use?.length == .seconds(7200))
+            announce(["authorization_expires_in": .null, "refresh_token_timeout": .null], world)
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            #expect(await state.record.announcedEnd == begin + 86_400)
+            #expect(await state.record.announced.use?.begin.wall == begin + 3600)
+        }
+    }
+
+    @Test func `after the end of the session, none is announced`() async throws {
+        try await run(["authorization_expires_in": 86_400]) { world, _, state, _ in
+            world.provider.revokeGrant(of: try #require(await state.record.refreshToken).reveal())
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .signInRequired)
+            #expect(await state.record.announced == AnnouncedEnds())
+        }
+    }
+}
