@@ -26,7 +26,7 @@ struct Tool: ParsableCommand {
         version: "0.1.0", subcommands: [DeliveredRedirect.self],
         groupedSubcommands: [
             CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
-            CommandGroup(name: "Session", subcommands: [Status.self, Use.self]),
+            CommandGroup(name: "Session", subcommands: [Status.self, Watch.self, Use.self]),
             CommandGroup(
                 name: "Token",
                 subcommands: [Token.self, Helper.self, Proxy.self, Request.self, UserInfo.self, Exchange.self]),

@@ -1,0 +1,74 @@
+internal import AppAuth
+internal import AppAuthConcurrency
+internal import Glibc
+
+/// Tells the user what happened: on standard error, by the desktop's notifications, and by the command of `--exec`.
+final class WatchNotifier: Sendable {
+    private let command: String?
+    private let console: Console
+    /// The processes that show a notification and wait for its button.
+    private let shown = LockedValue<[Profile: WatchChild]>([:])
+
+    init(command: String?, _ console: Console) { (self.command, self.console) = (command, console) }
+
+    func send(_ event: WatchEvent) {
+        let remedy = event.needsSignIn ? " Sign in with: \(event.signIn.shellLine)" : ""
+        console.say("\(event.title). \(event.text)\(remedy)")
+        if let command {
+            let input = Array((event.json.serialized() + "\n").utf8)
+            run(
+                ["/bin/sh", "-c", command], "the command of --exec", input: input,
+                then: { output, _ in Console.write(output, to: .error) })
+        }
+        if event.needsSignIn { notify(event) }
+    }
+
+    /// Removes the notification about a session. If it is shown, notify-send closes it at SIGINT.
+    func withdraw(_ profile: Profile) { shown.withLock { $0.removeValue(forKey: profile) }?.interrupt() }
+
+    private func notify(_ event: WatchEvent) {
+        withdraw(event.profile)
+        // The servers of notifications read some HTML in the text.
+        let text = event.text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+        let words = ["notify-send", "--app-name=sign-in", "--icon=dialog-password"]
+        run(words + ["--action=sign-in=Sign in", event.title, text], words[0], isOptional: true) { [self] child in
+            shown.withLock { $0[event.profile] = child }
+        } then: { [self] output, status in
+            if output == "sign-in\n" { return signIn(event) }
+            // Before libnotify 0.8, it has no buttons.
+            if status == 1, output.isEmpty { run(words + [event.title, text], words[0]) }
+        }
+    }
+
+    private func signIn(_ event: WatchEvent) {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard readlink("/proc/self/exe", &path, path.count - 1) > 0 else { return }
+        let program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        // In a service, the browser would run in its sandbox, and end with it.
+        let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--"]
+        let words = (variable("INVOCATION_ID") == nil ? [] : service) + [program] + event.signIn.words
+        run(words, "the sign-in for \(event.profile.name)")
+    }
+
+    /// Starts a program on a thread of its own, which waits for its end, and reports a failure.
+    private func run(
+        _ words: [String], _ name: String, input: [UInt8] = [], isOptional: Bool = false,
+        began: (@Sendable (WatchChild) -> Void)? = nil,
+        then: @escaping @Sendable (_ output: String, _ status: Int32) -> Void = { _, _ in }
+    ) {
+        let console = console
+        do {
+            try SystemThread(named: "watch-child", for: .configuration) {
+                do throws(WatchChild.Failure) {
+                    let child = try WatchChild(words)
+                    began?(child)
+                    let (output, status) = child.outcome(of: input)
+                    then(output, status)
+                    if status != 0, !isOptional { console.note("\(name) ended with status \(status)") }
+                } catch {
+                    console.sayOnce("sign-in: \(name) could not be started: \(SystemError.text(error.number))")
+                }
+            }.detach()
+        } catch { console.note((error as? AuthError)?.message ?? "\(error)") }
+    }
+}

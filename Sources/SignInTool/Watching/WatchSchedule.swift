@@ -1,0 +1,168 @@
+package import AppAuth
+package import FoundationEssentials
+
+/// What a watched session needs, and when. It only reads the session and the clock, and does nothing itself.
+package struct WatchSchedule: Sendable {
+    /// What the user should learn.
+    package enum Need: Sendable, Hashable {
+        /// Only a new sign-in helps.
+        case signIn(reason: String)
+        /// The provider has announced the end of the session.
+        case signInBefore(Date)
+        /// There has been no token for an hour, though the session has not ended.
+        case refreshFails(reason: String)
+    }
+
+    /// A need, and how often the user has been told about it with this time.
+    package struct Reminder: Sendable, Hashable {
+        package let need: Need
+        package let number: Int
+    }
+
+    /// The times after the first reminder of a sign-in at which the next ones follow.
+    package static let repetitions: [Duration] = [.zero, .seconds(15 * 60), .seconds(3600), .seconds(86_400)]
+    /// An outage that is shorter is not worth a word.
+    static let outage = Duration.seconds(3600)
+
+    private struct Failure: Sendable {
+        let since: Timestamp
+        let pause: Term
+        let error: AuthError
+    }
+
+    private struct Told: Sendable {
+        let session: String
+        let need: Need
+        let first: Timestamp
+        var count = 0
+    }
+
+    private var record: AuthStateRecord
+    /// The moment within each period in which a refresh may come, 0 to 1. Another one for each token, so that the programs
+    /// of many users do not come in step.
+    private var spread: Double
+    private let random: @Sendable () -> Double
+    private var failure: Failure?
+    private var told: Told?
+
+    package init(_ record: AuthStateRecord, random: @escaping @Sendable () -> Double = { .random(in: 0...1) }) {
+        (self.record, self.random, spread) = (record, random, random())
+    }
+
+    /// Takes the session as the store has it now.
+    package mutating func update(_ record: AuthStateRecord) {
+        if record.accessToken != self.record.accessToken { (spread, failure) = (random(), nil) }
+        self.record = record
+    }
+
+    package mutating func fail(_ error: AuthError, at now: Timestamp) {
+        let since = failure?.since ?? now
+        let passed = since.elapsed(until: now) ?? .zero
+        // From ten seconds to a quarter of an hour: after a long outage, a little later does no harm.
+        let pause = max(.seconds(10), min(passed / 4, .seconds(15 * 60)), error.retryDelay ?? .zero)
+        failure = Failure(since: since, pause: Term(from: now, for: pause * (1 + random() / 4)), error: error)
+    }
+
+    // MARK: - Refreshes
+
+    /// Returns the time to the next refresh; nil if none helps, or none is necessary.
+    package func timeToRefresh(at now: Timestamp) -> Duration? {
+        guard record.renewsItself, !record.needsSignIn else { return nil }
+        // A refresh token that must be used from time to time is used in good time.
+        let use = record.announced.use.map {
+            max(.zero, $0.length * (0.6 + spread / 10) - ($0.length - $0.remaining(at: now)))
+        }
+        guard let due = [use, timeToRefreshToken(at: now)].compactMap(\.self).min() else { return nil }
+        let pause = record.refreshPause(at: now)?.retryDelay ?? .zero
+        return max(due, pause, failure?.pause.remaining(at: now) ?? .zero)
+    }
+
+    /// A random moment in the last tenth of the token's lifetime. All other programs refresh it in the last minute, and should
+    /// find a new one.
+    private func timeToRefreshToken(at now: Timestamp) -> Duration? {
+        guard let token = record.accessToken else { return .zero }
+        guard let lifetime = token.lifetime, let remaining = validity(of: token, at: now) else { return nil }
+        let least = min(.seconds(60), lifetime / 20)
+        let due = max(.zero, remaining - least - (lifetime / 10 - least) * spread)
+        return token.refreshIn == nil ? due : token.timeToRefresh(at: now).map { min($0, due) } ?? due
+    }
+
+    /// The validity that no token has but a new one; nil if the validity is unknown.
+    package func validityOfNewToken(at now: Timestamp) -> Duration? {
+        guard let token = record.accessToken else { return .zero }
+        return validity(of: token, at: now).map { $0 + .seconds(1) }
+    }
+
+    private func validity(of token: AccessToken, at now: Timestamp) -> Duration? {
+        token.lifetime.map { Term(from: token.received, for: $0).remaining(at: now) }
+    }
+
+    // MARK: - Reminders
+
+    /// Returns what to tell the user now; nil for nothing. It is then told.
+    package mutating func remind(at now: Timestamp) -> Reminder? {
+        guard let need = need(at: now) else {
+            told = nil
+            return nil
+        }
+        var told =
+            self.told.flatMap { $0.session == record.id && $0.need.isLike(need) ? $0 : nil }
+            ?? Told(session: record.id, need: need, first: now)
+        // After the machine slept through several times, once.
+        let passed = told.first.elapsed(until: now) ?? .zero
+        let count = max(told.count, need.times.count { $0 <= passed })
+        defer { self.told = told }
+        guard count > told.count else { return nil }
+        told.count = count
+        return Reminder(need: need, number: count)
+    }
+
+    /// What the user should know now.
+    package func need(at now: Timestamp) -> Need? {
+        if let reason = record.end?.reason ?? (record.needsSignIn ? record.backoff?.reason : nil) {
+            return .signIn(reason: reason)
+        }
+        if !record.renewsItself, record.accessToken.map({ $0.isExpired(at: now) }) ?? true {
+            return .signIn(reason: "the access token has expired, and the provider gave no refresh token")
+        }
+        if let end = record.announcedEnd, timeToWarn(at: now) == .zero { return .signInBefore(end) }
+        if let failure, let passed = failure.since.elapsed(until: now), passed >= Self.outage {
+            return .refreshFails(reason: failure.error.message)
+        }
+        return nil
+    }
+
+    /// The time until the announced end is near: three days before, or in the last quarter of a shorter session.
+    private func timeToWarn(at now: Timestamp) -> Duration? {
+        guard let end = record.announcedEnd, let since = record.announced.since else { return nil }
+        let lead = min(3 * 86_400, end.timeIntervalSince(since) / 4)
+        return .seconds(max(0, (end - lead).timeIntervalSince(now.wall)))
+    }
+
+    /// Returns the time to the next refresh or reminder; nil if nothing will happen.
+    package func delay(at now: Timestamp) -> Duration? {
+        var moments = [timeToWarn(at: now), failure.map { Term(from: $0.since, for: Self.outage).remaining(at: now) }]
+        if let told, let passed = told.first.elapsed(until: now) {
+            moments += told.need.times.map { Optional($0 - passed) }
+        }
+        if !record.renewsItself { moments.append(record.accessToken.flatMap { validity(of: $0, at: now) }) }
+        // What is due already is a need, of which the user has been told.
+        let reminder = moments.compactMap(\.self).filter { $0 > .zero }.min()
+        return [timeToRefresh(at: now), reminder].compactMap(\.self).min()
+    }
+}
+
+extension WatchSchedule.Need {
+    /// Whether the user need not be told about the other one as well.
+    fileprivate func isLike(_ other: Self) -> Bool {
+        switch (self, other) {
+        case (.signIn, .signIn), (.signInBefore, .signInBefore), (.refreshFails, .refreshFails): true
+        default: false
+        }
+    }
+
+    /// When the user is told about it, from the first time on.
+    fileprivate var times: [Duration] {
+        if case .signIn = self { WatchSchedule.repetitions } else { [.zero] }
+    }
+}

@@ -1,0 +1,134 @@
+import AppAuth
+import AppAuthTestProvider
+import Foundation
+import JOSE
+import TestFixtures
+import Testing
+
+/// `sign-in watch`, with programs that record what the user would see.
+@Suite(.timeLimit(.minutes(5)))
+struct WatchTests {
+    /// Puts a program in the place of notify-send, which records its arguments and presses the button, and returns the
+    /// variables with which it is found.
+    private func notifySend(_ fixture: CommandFixture, pressing button: String = "") throws -> [String: String] {
+        let folder = fixture.home + "/programs"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" >>\"$HOME/notified\"\necho \(button)\n"
+        try script.write(toFile: folder + "/notify-send", atomically: true, encoding: .utf8)
+        chmod(folder + "/notify-send", 0o755)
+        return ["PATH": folder + ":" + (fixture.environment["PATH"] ?? "")]
+    }
+
+    private func text(_ fixture: CommandFixture, _ name: String) -> String {
+        (try? String(contentsOfFile: "\(fixture.home)/\(name)", encoding: .utf8)) ?? ""
+    }
+
+    /// Prints the event on standard output, which the watch passes on, and keeps it.
+    private static let record = #"tee -a "$HOME/events""#
+
+    private func events(_ fixture: CommandFixture) throws -> [JSON] {
+        try text(fixture, "events").split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
+    }
+
+    private func stop(_ process: ChildProcess) async throws {
+        process.send(SIGINT)
+        #expect(try await process.outcome().status == 130)
+    }
+
+    /// A provider that counts the token requests.
+    private func counting(lifetime: Int) -> (LocalProvider.Configuration, Watched<Int>) {
+        let count = Watched(0)
+        var configuration = LocalProvider.Configuration.demo
+        configuration.accessTokenLifetime = lifetime
+        configuration.observer = { request in if request.endpoint == .token { count.change { $0 += 1 } } }
+        return (configuration, count)
+    }
+
+    @Test func `two watches refresh each token once, before it expires`() async throws {
+        let (configuration, count) = counting(lifetime: 10)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let before = try #require(try fixture.stored(profile: "work").accessToken)
+            let watches = try (0..<2).map { _ in try fixture.start(["watch"]) }
+            // The sign-in's request, and two refreshes.
+            _ = try await count.wait { $0 >= 3 ? true : nil }
+            #expect(try #require(before.received.elapsed(until: .current)) >= .seconds(18))
+            for watch in watches { try await stop(watch) }
+            #expect(try fixture.stored(profile: "work").accessToken?.value != before.value)
+        }
+    }
+
+    @Test func `an end is told once, without secrets, and the button signs in`() async throws {
+        let (configuration, count) = counting(lifetime: 10)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let session = try fixture.stored(profile: "work")
+            let variables = try notifySend(fixture, pressing: "sign-in")
+            let watch = try fixture.start(["watch", "--exec", Self.record], variables)
+            fixture.provider.revokeGrant(of: try #require(session.refreshToken).reveal())
+            // Another program finds out.
+            _ = try await fixture.run("token", "--profile", "work", "--force-refresh")
+            _ = try await watch.line { $0.contains("sign_in_required") }
+            let event = try #require(try events(fixture).first)
+            #expect(event["profile"]?.string == "work" && event["user"]?.string == "alice" && event["reminder"] == 1)
+            #expect(event["issuer"]?.string == fixture.issuer && event["client_id"]?.string == "demo")
+            #expect(event["command"]?.string == "sign-in login --profile work")
+            #expect(event["reason"]?.string?.contains("no longer accepts") == true)
+            // The button has signed in, and the watch goes on with the new session.
+            _ = try await count.wait { $0 >= 4 ? true : nil }
+            #expect(try fixture.stored(profile: "work").id != session.id)
+            try await stop(watch)
+            #expect(try events(fixture).count == 1)
+            let notified = text(fixture, "notified")
+            #expect(notified.contains("--action=sign-in=Sign in\nwork: sign in again\n"), "\(notified)")
+            for secret in [session.accessToken?.value, session.refreshToken, session.idToken?.rawValue] {
+                let secret = try #require(secret?.reveal())
+                #expect(!text(fixture, "events").contains(secret) && !notified.contains(secret))
+            }
+        }
+    }
+
+    @Test func `an announced end is told before it comes`() async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(.editDocument { $0["authorization_expires_in"] = 12 }, at: .token)
+            _ = try await fixture.login("--profile", "work").result()
+            let watch = try fixture.start(["watch", "--profile", "work", "--exec", Self.record], notifySend(fixture))
+            _ = try await watch.line { $0.contains("sign_in_due") }
+            let event = try #require(try events(fixture).first)
+            let before = try Date(#require(event["before"]?.string), strategy: .iso8601)
+            #expect(abs(before.timeIntervalSince(try #require(fixture.stored(profile: "work").announcedEnd))) < 1)
+            #expect(before.timeIntervalSinceNow > -60)
+            try await stop(watch)
+            #expect(text(fixture, "notified").contains("work: sign in again before "))
+        }
+    }
+
+    @Test func `without notify-send, the watch says so and goes on`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            fixture.provider.revokeGrant(
+                of: try #require(try fixture.stored(profile: "work").refreshToken).reveal())
+            _ = try await fixture.run("token", "--profile", "work", "--force-refresh")
+            let watch = try fixture.start(["watch", "--exec", "exit 3"], ["PATH": fixture.home])
+            _ = try await watch.line { $0.contains("sign in again") && $0.contains("sign-in login --profile work") }
+            _ = try await watch.line { $0.contains("notify-send could not be started") }
+            _ = try await watch.line { $0.contains("the command of --exec ended with status 3") }
+            try await stop(watch)
+        }
+    }
+
+    @Test func `only known profiles are watched`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let outcome = try await fixture.run("watch", "--profile", "work")
+            #expect(outcome.status == 2 && outcome.errors.contains("there is no profile"), "\(outcome)")
+        }
+    }
+}
+
+extension CommandFixture {
+    fileprivate func stored(profile: String) throws -> AuthStateRecord {
+        let path = "\(sessions)/\(profile).json"
+        return try AuthStateRecord(decoding: Array(Data(contentsOf: URL(fileURLWithPath: path))), from: path)
+    }
+}
