@@ -163,9 +163,8 @@ struct TokenExchangeTests {
     @Test(
         arguments: [
             ("access_token", nil), ("access_token", ""), ("access_token", 7), ("issued_token_type", nil),
-            ("issued_token_type", []), ("token_type", nil), ("token_type", 1), ("expires_in", -1),
-            ("expires_in", "soon"),
-            ("scope", ["a"]), ("refresh_token", "a\nb"),
+            ("issued_token_type", []), ("token_type", nil), ("token_type", 1),
+            ("expires_in", "soon"), ("scope", 1), ("refresh_token", "a\nb"),
         ] as [(String, JSON?)])
     func `a response that is wrong in one respect is refused`(name: String, value: JSON?) async throws {
         try await World.run { world in

@@ -1,0 +1,27 @@
+internal import AppAuth
+
+extension Console {
+    /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
+    ///   the lock's holder.
+    init(
+        _ command: any Command, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
+    ) {
+        let options = command.common
+        var configuration = CurlTransport.Configuration()
+        configuration.additionalRoots = options.caFile.map { [$0] } ?? []
+        configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
+        var environment = Environment.live
+        environment.transport = CurlTransport(configuration)
+        environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
+        if options.explain { environment.explain() }
+        environment.grantAssertion = { [environment] demand in
+            guard let source = Profile(assertionName: demand.name) else {
+                return try await environment.grantAssertion(demand)
+            }
+            return try await source.identityAssertion(for: demand, environment)
+        }
+        self.init(
+            json: command.json, isVerbose: options.verbose, isExplaining: options.explain, arguments: arguments,
+            line: line, input: input, environment: environment, wordsOfNetwork: options.wordsOfNetwork)
+    }
+}
