@@ -96,6 +96,8 @@ struct AnnouncedEndsTests {
             world.clock.advance(by: 3600)
             _ = try await state.freshAccessToken()
             #expect(await state.record.announcedEnd == (isRotating ? nil : begin + 86_400))
+            // No use of the token puts off its end.
+            #expect(await state.record.announced.use == nil)
         }
     }
 

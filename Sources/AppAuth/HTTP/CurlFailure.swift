@@ -49,7 +49,7 @@ struct CurlFailure: Sendable {
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY, SHIMS_CURLE_PROXY: return .proxy
         case _ where connectStatus >= 300: return .proxy
         case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return .nameUnresolved
-        case SHIMS_CURLE_COULDNT_CONNECT: return names(target) ? .unreachable : .proxy
+        case SHIMS_CURLE_COULDNT_CONNECT: return names(target) || detail.isEmpty ? .unreachable : .proxy
         case SHIMS_CURLE_PEER_FAILED_VERIFICATION where lacksRoot: return .untrustedRoot
         case SHIMS_CURLE_PEER_FAILED_VERIFICATION:
             if says("expired", "not yet valid") { return .certificateDate }

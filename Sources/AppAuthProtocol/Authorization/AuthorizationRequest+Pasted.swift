@@ -24,8 +24,7 @@ extension AuthorizationRequest {
         guard address[..<end].elementsEqual(redirectURI.utf8) else { throw mismatch(Substring(address)) }
         let query = String(Substring(address[end...].dropFirst()))
         if let response = try response(fromQuery: query) { return response }
-        let parameters = FormParameters(decoding: query)
-        guard parameters?.values("state").isEmpty == false else {
+        guard try !parameters(in: query).values("state").isEmpty else {
             throw Self.wrongPaste("the address has no 'state'. Paste the whole address")
         }
         throw Self.wrongPaste("it belongs to another sign-in: its 'state' is not the one of this request")

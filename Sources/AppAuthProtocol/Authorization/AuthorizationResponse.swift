@@ -80,7 +80,7 @@ extension AuthorizationRequest {
 
     /// Decodes a response. A parameter that is not in UTF-8, such as a description in Latin-1, counts as absent, unless
     /// something depends on it.
-    private func parameters(in query: String) throws -> FormParameters {
+    func parameters(in query: String) throws -> FormParameters {
         var (parameters, unreadable) = (FormParameters(), false)
         for piece in query.split(separator: "&") {
             if let item = FormParameters(decoding: piece)?.items.first {

@@ -43,6 +43,8 @@ package struct AnnouncedEnds: Sendable, Hashable {
             refreshToken = new
         } else if isRotated {
             (refreshToken, isProlonged) = (nil, nil)
+        } else if refreshToken != nil {
+            isProlonged = false
         }
         unused = (lifetimes.unusedRefreshToken ?? unused?.length).map(term)
         authorization = lifetimes.authorization.map(term) ?? authorization

@@ -33,10 +33,12 @@ extension AuthStateRecord {
 
     /// Merges the rotated refresh token of a response, if there is one.
     mutating func merge(refreshToken rotated: Secret?, announcing lifetimes: AnnouncedLifetimes, at time: Timestamp) {
-        let isRotated = rotated.map { $0 != refreshToken } ?? false
-        announced.merge(lifetimes, received: time, isRotated: isRotated)
         // RFC 6749 §4.4.3: a session of client credentials has no use for a refresh token.
-        if grant == nil { refreshToken = rotated ?? refreshToken }
+        if grant == nil {
+            let isRotated = rotated.map { $0 != refreshToken } ?? false
+            announced.merge(lifetimes, received: time, isRotated: isRotated)
+            refreshToken = rotated ?? refreshToken
+        }
         if rotated != nil { backoff?.lost = nil }
     }
 

@@ -130,10 +130,16 @@ struct Logout: Command {
         )
         (plain.revocationEndpoint, plain.postLogoutRedirect, plain.discard) = (nil, nil, false)
         for entry in try await source.sessionsFromIt(within: .seconds(5)) {
-            let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
-            let signedOut = try await plain.signOut(of: entry.store, within: rest, endsBrowserSession: false, console)
-            let resource = signedOut.record?.resources.first ?? signedOut.location
-            console.say("Signed out of \(resource.onOneLine) too: its session came from the profile \(source.name).")
+            let rest = max(.seconds(5), ContinuousClock.now.duration(to: deadline))
+            do {
+                let ended = try await plain.signOut(of: entry.store, within: rest, endsBrowserSession: false, console)
+                let resource = ended.record?.resources.first ?? ended.location
+                console.say(
+                    "Signed out of \(resource.onOneLine) too: its session came from the profile \(source.name).")
+            } catch let error as AuthError {
+                // The profile's own session is gone all the same.
+                console.note("\(entry.store.shownLocation) came from the profile \(source.name): \(error.message)")
+            }
         }
     }
 

@@ -38,8 +38,12 @@ struct Doctor: Command {
         }
         let (store, record) = areUsable ? try await checkStore(target, &examination, limit) : (nil, nil)
         if let record { target = try completed(target, record, console) }
-        try await examination.checkBrowser()
-        let uri = try await examination.checkRedirect(redirect(of: target), console.environment)
+        // A session of a device, a password or another session has no redirect, and a sign-in like it needs no browser.
+        var uri: String?
+        if record.map({ $0.redirectURI != nil }) ?? true {
+            try await examination.checkBrowser()
+            uri = try await examination.checkRedirect(redirect(of: target), console.environment)
+        }
         if let target { try await check(target, redirectURI: uri, &examination) }
         if let record { try check(record, in: store, &examination, console) }
         return try finish(examination, console)
@@ -103,7 +107,9 @@ struct Doctor: Command {
         guard var target = named else {
             return try SignInTarget(of: record, scope: record.requestedScope, console.environment)
         }
-        if !client.isGiven, target.registered == nil,
+        // The secret goes to no endpoint but that of the session.
+        let isSameEndpoint = endpoints.token.map { $0 == record.client.provider[.token]?.string } ?? true
+        if !client.isGiven, target.registered == nil, isSameEndpoint,
             record.belongs(to: target.configuration.clientID, at: target.configuration.issuer)
         {
             target.authenticate(as: record.client)
@@ -119,13 +125,17 @@ struct Doctor: Command {
         return redirect
     }
 
-    private func check(_ target: SignInTarget, redirectURI: String, _ examination: inout Examination) async throws {
+    /// - Parameter redirectURI: The redirect URI of a sign-in; nil for one without a browser.
+    private func check(_ target: SignInTarget, redirectURI: String?, _ examination: inout Examination) async throws {
         var signIn = SignIn(target.configuration, appName: "sign-in")
         signIn.options = asked.options(over: target.options)
         (signIn.options.resources, signIn.options.isPushed) = (target.resources, asked.par)
-        guard let client = try await examination.checkProvider(of: signIn) else { return }
+        let page: [ProviderMetadata.Endpoint] = redirectURI == nil ? [] : [.authorization]
+        guard let client = try await examination.checkProvider(of: signIn, requiring: page + [.token]) else { return }
         examination.checkRequest(signIn.configuration, at: client.provider)
-        guard !client.id.isEmpty, client.provider[.authorization] != nil, client.provider[.token] != nil else { return }
+        guard let redirectURI, !client.id.isEmpty, client.provider[.authorization] != nil,
+            client.provider[.token] != nil
+        else { return }
         try await examination.checkClient(client, of: signIn, redirectURI: redirectURI)
     }
 

@@ -6,8 +6,11 @@ internal import JOSE
 extension Examination {
     /// Checks the provider's metadata, its endpoints and the clock.
     ///
+    /// - Parameter endpoints: The endpoints of the sign-in.
     /// - Returns: The client at the provider; nil if its metadata could not be used.
-    mutating func checkProvider(of signIn: SignIn) async throws -> Client? {
+    mutating func checkProvider(
+        of signIn: SignIn, requiring endpoints: [ProviderMetadata.Endpoint]
+    ) async throws -> Client? {
         let (configuration, environment) = (signIn.configuration, signIn.configuration.environment)
         var client: Client?
         try await check("metadata", otherwise: .metadataInvalid) { examination in
@@ -21,7 +24,7 @@ extension Examination {
         }
         guard let client else { return nil }
         let provider = client.provider
-        var required: [ProviderMetadata.Endpoint] = [.authorization, .token]
+        var required = endpoints
         if configuration.requestsIDToken { required.append(.keys) }
         if signIn.options.isPushed || provider.requiresPushedAuthorizationRequests {
             required.append(.pushedAuthorizationRequest)

@@ -90,7 +90,9 @@ struct Finding: Sendable, Hashable {
 extension Finding.Name {
     fileprivate var isUsuallyHarmless: Bool {
         switch self {
-        case .browserObstacle, .otherUsers, .scopeUnlisted, .dpopUnlisted, .scopeNotGranted, .noRefreshToken: true
+        case .browserMissing, .browserObstacle, .otherUsers, .scopeUnlisted, .dpopUnlisted, .scopeNotGranted,
+            .noRefreshToken:
+            true
         default: false
         }
     }

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import FoundationEssentials
 internal import HTTPTypes
 internal import JOSE
 
@@ -13,8 +14,12 @@ struct HiddenValues: Sendable {
     init(in request: TransportRequest) {
         let form = Self.form(of: request)?.items.filter { !Self.harmless.contains($0.name) }.map(\.value) ?? []
         let fields = request.head.headerFields.filter { !Self.harmlessFields.contains($0.name) }.map(\.value)
-        redaction = Redaction(
-            of: (form + fields.flatMap { [$0] + $0.split(separator: " ").map(String.init) }).map { Secret($0) })
+        let words = fields.flatMap { [$0] + $0.split(separator: " ").map(String.init) }
+        // RFC 6749 §2.3.1: the client's secret is in the encoded part of the header, form-encoded.
+        let decoded = words.compactMap { Data(base64Encoded: $0) }
+            .flatMap { String(decoding: $0, as: UTF8.self).split(separator: ":").map(String.init) }
+        let plain = decoded.compactMap { FormParameters.decode(Array($0.utf8)) }
+        redaction = Redaction(of: (form + words + decoded + plain).map { Secret($0) })
     }
 
     static func form(of request: TransportRequest) -> FormParameters? {

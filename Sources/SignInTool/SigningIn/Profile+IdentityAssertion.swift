@@ -19,9 +19,16 @@ extension Profile {
         guard let state = try await StateFolder.restore(store, environment) else {
             throw AuthError(.signInRequired, .store, "the profile '\(name)' is not signed in", outcome: .notSent)
         }
-        do { return try await state.identityAssertion(for: demand) } catch var error as AuthError {
-            error.message = "the profile '\(name)': \(error.message)"
-            throw error
+        do {
+            let assertion = try await state.identityAssertion(for: demand)
+            if await state.hasUnsavedTokens { await state.settle() }
+            return assertion
+        } catch {
+            // The provider may have replaced the refresh token of this session already.
+            await state.settle()
+            guard var named = error as? AuthError else { throw error }
+            named.message = "the profile '\(name)': \(named.message)"
+            throw named
         }
     }
 
@@ -37,4 +44,7 @@ extension Profile {
 extension AuthStateRecord {
     /// The profile that this session comes from; nil if the user signed in to it.
     var source: Profile? { Profile(assertionName: grant?.assertionName) }
+
+    /// The line that signs in to the source, without which this session cannot go on; nil if there is none.
+    var signInToSource: SignInLine? { source.map { SignInLine([SignInLine.commands[0], "--profile", $0.name]) } }
 }

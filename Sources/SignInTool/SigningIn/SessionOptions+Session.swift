@@ -117,10 +117,8 @@ extension SessionOptions {
                 required.needsSignIn || required.isRejectionOfUserInfo && !record.renewsItself
                     || !required.missingScope(in: record).isEmpty
             else { throw error }
-            // The session goes on once its source does.
-            let source = record.source.map { SignInLine([SignInLine.commands[0], "--profile", $0.name]) }
-            let command = try (source ?? line(store, record, console, requesting: required.missingScope(in: record)))
-                .shellLine
+            let missing = required.missingScope(in: record)
+            let command = try (record.signInToSource ?? line(store, record, console, requesting: missing)).shellLine
             // The line says it better than the library, which knows no command.
             if required.saysToSignIn, let advice = required.message.ranges(of: ". Sign in again").last {
                 required.message.removeSubrange(advice.lowerBound...)

@@ -11,7 +11,8 @@ final class StoreChanges: Sendable {
         try Folder(of: path + "/session", location: path).make()
         let descriptor = inotify_init1(Int32(IN_CLOEXEC))
         // All files there are replaced as a whole.
-        guard descriptor >= 0, inotify_add_watch(descriptor, path, UInt32(IN_MOVED_TO | IN_DELETE)) >= 0 else {
+        @Sendable func watch() -> Bool { inotify_add_watch(descriptor, path, UInt32(IN_MOVED_TO | IN_DELETE)) >= 0 }
+        guard descriptor >= 0, watch() else {
             throw AuthError.unopened(path, path, "cannot be watched", errno: errno)
         }
         try SystemThread(named: "watch-changes", for: .store) { [waiting] in
@@ -19,6 +20,11 @@ final class StoreChanges: Sendable {
             while true {
                 let count = read(descriptor, &buffer, buffer.count)
                 guard count > 0 || errno == EINTR else { return }
+                // The folder itself may have been removed: then another one is watched.
+                if !watch() {
+                    try? Folder(of: path + "/session", location: path).make()
+                    _ = watch()
+                }
                 waiting.withLock { $0 }?.yield()
             }
         }.detach()

@@ -14,7 +14,9 @@ final class WatchLock: Sendable {
         guard descriptor >= 0 else { throw AuthError.unopened(path, path, "cannot be opened", errno: errno) }
         // The file stays: a removed one would have two holders.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
             close(descriptor)
+            guard number == EWOULDBLOCK else { throw AuthError.unopened(path, path, "cannot be locked", errno: number) }
             return nil
         }
         return WatchLock(descriptor)

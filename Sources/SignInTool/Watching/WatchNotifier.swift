@@ -43,7 +43,9 @@ final class WatchNotifier: Sendable {
     private func signIn(_ event: WatchEvent) {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         guard readlink("/proc/self/exe", &path, path.count - 1) > 0 else { return }
-        let program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        var program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        // After an upgrade, this process runs a file that was replaced.
+        if program.hasSuffix(" (deleted)") { program.removeLast(" (deleted)".count) }
         // In a service, the browser would run in its sandbox, and end with it.
         let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--"]
         let words = (variable("INVOCATION_ID") == nil ? [] : service) + [program] + event.signIn.words

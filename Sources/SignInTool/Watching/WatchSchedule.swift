@@ -58,8 +58,10 @@ package struct WatchSchedule: Sendable {
     package mutating func fail(_ error: AuthError, at now: Timestamp) {
         let since = failure?.since ?? now
         let passed = since.elapsed(until: now) ?? .zero
-        // From ten seconds to a quarter of an hour: after a long outage, a little later does no harm.
-        let pause = max(.seconds(10), min(passed / 4, .seconds(15 * 60)), error.retryDelay ?? .zero)
+        // From ten seconds to a quarter of an hour: after a long outage, a little later does no harm. If the user is needed,
+        // from a quarter of an hour to six.
+        let (least, most) = error.needsSignIn ? (15 * 60, 6 * 3600) : (10, 15 * 60)
+        let pause = max(.seconds(least), min(passed / 4, .seconds(most)), error.retryDelay ?? .zero)
         failure = Failure(since: since, pause: Term(from: now, for: pause * (1 + random() / 4)), error: error)
     }
 
@@ -67,21 +69,31 @@ package struct WatchSchedule: Sendable {
 
     /// Returns the time to the next refresh; nil if none helps, or none is necessary.
     package func timeToRefresh(at now: Timestamp) -> Duration? {
-        guard record.renewsItself, !record.needsSignIn else { return nil }
+        // If the provider refuses every refresh, it may change its mind: the session stays, and so does the watch.
+        guard record.renewsItself, record.end == nil else { return nil }
         // A refresh token that must be used from time to time is used in good time.
         let use = record.announced.use.map {
             max(.zero, $0.length * (0.6 + spread / 10) - ($0.length - $0.remaining(at: now)))
         }
         guard let due = [use, timeToRefreshToken(at: now)].compactMap(\.self).min() else { return nil }
         let pause = record.refreshPause(at: now)?.retryDelay ?? .zero
-        return max(due, pause, failure?.pause.remaining(at: now) ?? .zero)
+        return max(due, pause, failure?.pause.remaining(at: now) ?? .zero, timeToNextToken(at: now))
+    }
+
+    /// The rest of the time that a new token has at least, whatever the provider announces.
+    private func timeToNextToken(at now: Timestamp) -> Duration {
+        guard let token = record.accessToken, let age = token.received.elapsed(until: now) else { return .zero }
+        return min(.seconds(30), (token.lifetime ?? .seconds(60)) / 2) - age
     }
 
     /// A random moment in the last tenth of the token's lifetime. All other programs refresh it in the last minute, and should
     /// find a new one.
     private func timeToRefreshToken(at now: Timestamp) -> Duration? {
         guard let token = record.accessToken else { return .zero }
-        guard let lifetime = token.lifetime, let remaining = validity(of: token, at: now) else { return nil }
+        // A token for one use is only refreshed for a caller.
+        guard let lifetime = token.lifetime, lifetime > .zero, let remaining = validity(of: token, at: now) else {
+            return nil
+        }
         let least = min(.seconds(60), lifetime / 20)
         let due = max(.zero, remaining - least - (lifetime / 10 - least) * spread)
         return token.refreshIn == nil ? due : token.timeToRefresh(at: now).map { min($0, due) } ?? due

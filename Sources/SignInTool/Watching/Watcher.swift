@@ -32,6 +32,7 @@ struct Watcher {
     /// Runs until the task is cancelled.
     mutating func run() async throws {
         let changes = try StoreChanges(in: StateFolder().path)
+        defer { for profile in sessions.keys { notifier.withdraw(profile) } }
         while true {
             // Before the sessions are read, so that no change is missed.
             let change = changes.subscribe()
@@ -148,7 +149,9 @@ struct Watcher {
 
     /// Tells the user what is new, and returns the time to the next moment.
     private mutating func remind(at now: Timestamp) -> Duration {
-        var delay = Duration.seconds(isUnsure ? 15 * 60 : 30 * 86_400)
+        // A sign-in in a store elsewhere, for example in the keyring, changes nothing that is noticed at once.
+        let isAwaited = sessions.values.contains { $0.schedule.need(at: now) != nil }
+        var delay = Duration.seconds(isUnsure || isAwaited ? 15 * 60 : 30 * 86_400)
         for profile in sessions.keys {
             let isOurs = isOurs(profile)
             let isNeeded = sessions[profile]?.schedule.need(at: now) != nil
@@ -167,7 +170,7 @@ struct Watcher {
         guard let session = sessions[profile] else { return }
         var options = SessionOptions()
         (options.profile, options.issuer, options.clientID, options.store) = (profile, nil, nil, nil)
-        let line = try? options.line(session.store, session.record, console)
+        let line = session.record.signInToSource ?? (try? options.line(session.store, session.record, console))
         notifier.send(
             WatchEvent(
                 reminder: reminder, profile: profile, record: session.record,

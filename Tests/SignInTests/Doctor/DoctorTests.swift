@@ -99,6 +99,37 @@ struct DoctorTests {
         }
     }
 
+    @Test func `a session of another device needs neither a browser nor a redirect`() async throws {
+        try await withDesk(.device) { fixture in
+            let process = try fixture.device()
+            try await DeviceCode(process).decide("allow")
+            _ = try await process.outcome().result()
+            let result = try await fixture.run("doctor", "--json", with: ["BROWSER": nil]).result()
+            let checks = result["checks"]?.array?.compactMap { $0["name"]?.string } ?? []
+            #expect(checks.contains("metadata") && !checks.contains("browser") && !checks.contains("client"))
+            #expect(result["findings"] == [], "\(result)")
+            #expect(fixture.provider.log(.authorization).allSatisfy { $0.method == .head })
+        }
+    }
+
+    @Test func `the secret of a session goes to no other endpoint`() async throws {
+        try await withDesk { fixture in
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            let file = fixture.home + "/secret"
+            try secret.write(toFile: file, atomically: true, encoding: .utf8)
+            let login = fixture.loginArguments(["--client-secret-file", file], client: "demo-confidential")
+            _ = try await fixture.start(login).outcome().result()
+            let named = ["doctor", "--json", "--issuer", fixture.issuer, "--client-id", "demo-confidential"]
+            for (endpoint, isSent) in [(nil, true), ("/other", false)] as [(String?, Bool)] {
+                let page = ["--authorization-endpoint", fixture.provider.url(.authorization)]
+                let options = endpoint.map { page + ["--token-endpoint", fixture.issuer + $0] } ?? []
+                _ = try await fixture.start(named + options).outcome()
+                let request = fixture.provider.log.last { $0.method == .post }
+                #expect((request?.headers[.authorization] != nil) == isSent, "\(String(describing: request))")
+            }
+        }
+    }
+
     @Test func `without a provider, this computer is checked`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.run("doctor", "--json").result()
@@ -145,9 +176,9 @@ extension DoctorTests {
                 try await setUp.examine("--store", "keyring", in: $0)
             }
         },
-        .init("browser-missing") { try await $0.examine(in: ["BROWSER": "no-such-browser"]) },
-        .init("browser-missing") { try await $0.examine(in: ["BROWSER": "w3m"]) },
-        .init("browser-missing") { try await $0.examine(in: ["BROWSER": nil]) },
+        .init("browser-missing", isHarmless: true) { try await $0.examine(in: ["BROWSER": "no-such-browser"]) },
+        .init("browser-missing", isHarmless: true) { try await $0.examine(in: ["BROWSER": "w3m"]) },
+        .init("browser-missing", isHarmless: true) { try await $0.examine(in: ["BROWSER": nil]) },
         .init("browser-obstacle", isHarmless: true) {
             try await $0.examine(in: ["SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"])
         },

@@ -94,6 +94,25 @@ struct ExplainTests {
         }
     }
 
+    /// RFC 6749 §2.3.1: it is form-encoded, and then in Base64.
+    @Test func `a secret that the server repeats in plain text is not shown`() async throws {
+        try await withDesk { fixture in
+            let secret = try #require(RegisteredClient.demoConfidential.secret)
+            let file = fixture.home + "/secret"
+            try secret.write(toFile: file, atomically: true, encoding: .utf8)
+            for echo in [secret, FormParameters.encode(secret)] {
+                let words: JSON = ["error": "invalid_client", "error_description": .string("wrong: \(echo)")]
+                fixture.provider.fault(.status(.unauthorized, json: words), at: .token)
+                let line = ["--explain", "--client-secret-file", file, "--client-auth", "basic"]
+                let outcome = try await fixture.start(fixture.loginArguments(line, client: "demo-confidential"))
+                    .outcome()
+                try outcome.failure(1, "invalid_client")
+                #expect(outcome.errors.contains("error_description: wrong: "), "\(outcome)")
+                #expect(!outcome.errors.contains(echo), "\(outcome)")
+            }
+        }
+    }
+
     @Test func `a request that gets no response is explained too`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("discover", "http://127.0.0.1:1", "--explain", "--json")

@@ -333,7 +333,7 @@ struct GitHelperTests {
 
     /// git-credential(1): the attributes end at the first empty line, and only names with `[]` have several values.
     private static let answered = [
-        "", "\n", "path=a\nwwwauth[]=Basic a\nwwwauth[]=Basic b\n\n", "\nhost=evil.example\n", "username=zoe",
+        "", "\n", "path=a b\nwwwauth[]=Basic a\nwwwauth[]=Basic b\n\n", "\nhost=evil.example\n", "username=zoe",
     ].map { request + $0 }
     private static let refused =
         [

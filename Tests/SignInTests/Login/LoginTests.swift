@@ -11,6 +11,19 @@ struct LoginTests {
         "access_token_expires_at", "client_id", "has_refresh_token", "id_token_claims", "issuer", "scope", "token_type",
     ]
 
+    @Test func `for people, the text has the life of the session and the claims`() async throws {
+        try await withDesk { fixture in
+            let line = ["login", "--issuer", fixture.issuer, "--client-id", "demo", "--userinfo"]
+            let lasting = try await fixture.start(line).outcome()
+            #expect(lasting.output.contains("The session is refreshed when needed."), "\(lasting)")
+            #expect(lasting.outputLines.contains("preferred_username: alice"), "\(lasting)")
+            fixture.provider.fault(.editDocument { $0["refresh_token"] = nil }, at: .token)
+            let short = try await fixture.start(line).outcome()
+            #expect(short.output.contains("There is no refresh token."), "\(short)")
+            #expect(!short.output.contains("refreshed"), "\(short)")
+        }
+    }
+
     @Test func `a sign-in takes three requests and prints the documented result`() async throws {
         try await withDesk { fixture in
             let result = try await fixture.login().result()

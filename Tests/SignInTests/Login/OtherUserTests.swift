@@ -37,6 +37,7 @@ struct OtherUserTests {
             }
             #expect(refused.count == 1 && refused[0].hasPrefix("sign-in: info: redirect: "), "\(login)")
             #expect(!login.errors.contains(Self.warning))
+            #expect(login.errors.contains("discovery: the metadata has everything that the sign-in needs"))
             let logout = try await fixture.run("logout", "--json", with: ["BROWSER": browser])
             #expect(try logout.result()["session_ended"] == true)
             #expect(try stolen(fixture) == "")

@@ -21,6 +21,29 @@ struct ResourceTests {
         try await withDesk(configuration) { fixture in try await body(fixture, fixture.provider.url(.api)) }
     }
 
+    @Test func `a client that the user has registered at the named issuer is used, and the resource is not asked`()
+        async throws
+    {
+        try await withResource { fixture, server, url in
+            let register = [
+                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
+            ]
+            let client = try await fixture.start(register).outcome().result()["client_id"]
+            let line = ["login", "--json", "--issuer", fixture.issuer, "--resource", url]
+            #expect(try await fixture.start(line).outcome().result()["client_id"] == client)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test func `a resource beside a profile is for one call`() async throws {
+        try await withResource { fixture, _, url in
+            try await fixture.signIn(profile: "work")
+            let remembered = try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8)
+            _ = try await fixture.run("login", "--json", "--profile", "work", "--resource", url).result()
+            #expect(try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8) == remembered)
+        }
+    }
+
     @Test func `the resource alone suffices to sign in, register and use it`() async throws {
         try await run { fixture, url in
             let outcome = try await fixture.run("login", "--json", "--resource", url)

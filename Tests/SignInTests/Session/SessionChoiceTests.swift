@@ -29,6 +29,36 @@ struct SessionChoiceTests {
         }
     }
 
+    /// A scope that the metadata do not list may lead to a page about an error.
+    @Test(arguments: [true, false])
+    func `offline_access is proposed if the provider has metadata of its own`(isDiscovered: Bool) async throws {
+        try await withDesk { fixture in
+            let endpoints = [
+                "--token-endpoint", fixture.provider.url(.token), "--authorization-endpoint",
+                fixture.provider.url(.authorization),
+            ]
+            let provider = isDiscovered ? ["--issuer", fixture.issuer] : endpoints
+            let line = ["login", "--json", "--client-id", "demo", "--scope", "profile"] + provider
+            _ = try await fixture.start(line).outcome().result()
+            let message = try await fixture.run("token", "--force-refresh", "--json").failure(1, "no_refresh_token")
+            #expect(message.contains("offline_access") == isDiscovered, "\(message)")
+        }
+    }
+
+    @Test func `a profile whose client is a registered one is named by that client`() async throws {
+        try await withDesk { fixture in
+            let register = [
+                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
+            ]
+            let client = try #require(try await fixture.start(register).outcome().result()["client_id"]?.string)
+            let login = try await fixture.run("login", "--json", "--issuer", fixture.issuer, "--profile", "work")
+            #expect(try login.result()["client_id"]?.string == client)
+            let named = ["token", "--json", "--issuer", fixture.issuer, "--client-id", client]
+            let message = try await fixture.start(named).outcome().failure(1, "sign_in_required")
+            #expect(message.hasSuffix("name it: --profile work"), "\(message)")
+        }
+    }
+
     @Test func `with several sessions and no choice the line lists them`() async throws {
         try await withTwoSessions { fixture in
             for command in [["token"], ["userinfo"], ["request", "GET", fixture.provider.url(.api)], ["logout"]] {

@@ -212,8 +212,10 @@ struct WrongUsageTests {
             let commands = help.filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
             #expect(help.filter { $0.hasSuffix("SUBCOMMANDS:") }.count > 3, "\(help)")
             #expect(commands.last?.hasPrefix("  password ") == true, "\(help)")
-            let version = try await fixture.run("--version")
-            #expect(version.status == 0 && version.output.contains(/^\d+\.\d+\.\d+\n$/), "\(version)")
+            for line in [["--version"], ["login", "--version"]] {
+                let version = try await fixture.start(line).outcome()
+                #expect(version.status == 0 && version.output.contains(/^\d+\.\d+\.\d+\n$/), "\(version)")
+            }
         }
     }
 }

@@ -77,6 +77,23 @@ struct WatchScheduleTests {
         #expect(schedule.timeToRefresh(at: Self.begin) == .seconds(700))
     }
 
+    @Test func `a token for one use is not refreshed, and no announcement leads to refreshes in a row`() throws {
+        #expect(WatchSchedule(try record(lifetime: 0)).timeToRefresh(at: Self.after(1)) == nil)
+        let announced: JSON.Object = ["since": 1_750_000_000, "unused": term(10)]
+        let schedule = WatchSchedule(try record(lifetime: nil, ["announced": .object(announced)]))
+        #expect(schedule.timeToRefresh(at: Self.after(10)) == .seconds(20))
+        #expect(schedule.timeToRefresh(at: Self.after(31)) == .zero)
+    }
+
+    @Test func `a provider that refuses every refresh is asked again, but rarely`() throws {
+        let error = AuthError(.signInRequired, .refresh, "refused twice", outcome: .refused)
+        var schedule = WatchSchedule(try record()) { 0 }
+        for (seconds, pause) in [(3600, 900), (4500, 900), (40_000, 9100), (200_000, 21_600)] {
+            schedule.fail(error, at: Self.after(seconds))
+            #expect(schedule.timeToRefresh(at: Self.after(seconds)) == .seconds(pause))
+        }
+    }
+
     @Test func `the user is told of an end four times`() throws {
         #expect(reminders(WatchSchedule(try ended())) == [0, 900, 3600, 86_400])
     }
