@@ -49,7 +49,7 @@ struct CurlFailure: Sendable {
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY, SHIMS_CURLE_PROXY: return .proxy
         case _ where connectStatus >= 300: return .proxy
         case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return .nameUnresolved
-        case SHIMS_CURLE_COULDNT_CONNECT: return names(target) || detail.isEmpty ? .unreachable : .proxy
+        case SHIMS_CURLE_COULDNT_CONNECT: return isOfProxy(target) ? .proxy : .unreachable
         case SHIMS_CURLE_PEER_FAILED_VERIFICATION where lacksRoot: return .untrustedRoot
         case SHIMS_CURLE_PEER_FAILED_VERIFICATION:
             if says("expired", "not yet valid") { return .certificateDate }
@@ -60,8 +60,10 @@ struct CurlFailure: Sendable {
         }
     }
 
-    /// Whether libcurl's message names the target. If it names another host, that is the proxy.
-    private func names(_ target: HTTPTarget) -> Bool { detail.contains(target.host.filter { !"[]".contains($0) }) }
+    /// Whether a connection that was not made is one to the proxy: if libcurl's message names another host than the target.
+    private func isOfProxy(_ target: HTTPTarget) -> Bool {
+        !detail.isEmpty && !detail.contains(target.host.filter { !"[]".contains($0) })
+    }
 
     private func described(target: HTTPTarget, limits: HTTPLimits) -> AuthError {
         let host = target.host
@@ -116,7 +118,7 @@ struct CurlFailure: Sendable {
         switch code {
         case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
-        case SHIMS_CURLE_COULDNT_CONNECT where !names(target) && !detail.isEmpty:
+        case SHIMS_CURLE_COULDNT_CONNECT where isOfProxy(target):
             return "could not connect to the proxy for \(peer): \(words)"
         case SHIMS_CURLE_COULDNT_CONNECT where systemError == ECONNREFUSED:
             return "connection to \(peer) refused" + (target.isLoopback ? ": no program listens at that port" : "")

@@ -106,7 +106,7 @@ struct Advice: Sendable {
         // RFC 6749 §2.3.1: both parts are form-encoded first, which several servers do not decode.
         case .clientSecretBasic: "if the provider does not read the header as it should, use --client-auth post"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
-        // Whoever says what they expect, and that it is something else, needs no guess.
+        // If the provider explains the refusal otherwise, this hint would contradict it.
         case .clientSecretJWT(_, let assertion)
         where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")),
             .privateKeyJWT(_, let assertion)

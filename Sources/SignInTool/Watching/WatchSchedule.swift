@@ -80,7 +80,7 @@ package struct WatchSchedule: Sendable {
         return max(due, pause, failure?.pause.remaining(at: now) ?? .zero, timeToNextToken(at: now))
     }
 
-    /// The rest of the time that a new token has at least, whatever the provider announces.
+    /// The time until the token is old enough for a refresh. Whatever the provider announces, it is not refreshed at once.
     private func timeToNextToken(at now: Timestamp) -> Duration {
         guard let token = record.accessToken, let age = token.received.elapsed(until: now) else { return .zero }
         return min(.seconds(30), (token.lifetime ?? .seconds(60)) / 2) - age
