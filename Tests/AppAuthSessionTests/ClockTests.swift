@@ -8,7 +8,7 @@ import Testing
 /// A wall clock that is wrong, or is set, and a machine that sleeps or starts anew.
 struct ClockTests {
     @Test(arguments: [-31_536_000, -3600, 3600, 31_536_000] as [Double])
-    func `a clock that is set makes no refresh, and keeps none from being made`(step: Double) async throws {
+    func `a clock that is set makes at most one refresh, and keeps none from being made`(step: Double) async throws {
         var configuration = LocalProvider.Configuration.demo
         // An ID token, by whose times a year is too much.
         configuration.sendsIDTokenOnRefresh = false
@@ -16,12 +16,15 @@ struct ClockTests {
             let state = try await world.signIn()
             let first = try await state.freshAccessToken()
             world.clock.step(by: step)
-            #expect(try await state.freshAccessToken() == first)
+            // Forward, the machine may have stood still meanwhile.
+            let kept = try await state.freshAccessToken()
+            #expect((kept == first) == (step < 0))
+            #expect(try await state.freshAccessToken() == kept)
             world.clock.advance(by: 3541)
             let second = try await state.freshAccessToken()
-            #expect(second.value != first.value)
+            #expect(second.value != kept.value)
             #expect(second.received == world.clock.timestamp)
-            #expect(world.provider.count(.token) == 2)
+            #expect(world.provider.count(.token) == (step < 0 ? 2 : 3))
         }
     }
 

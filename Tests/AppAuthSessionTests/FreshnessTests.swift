@@ -63,12 +63,33 @@ struct FreshnessTests {
         #expect(token(60).isExpired(at: after(60)))
     }
 
-    @Test(arguments: [-31_536_000, -7200, 7200, 31_536_000] as [Double])
-    func `a wall clock that is set makes a token neither older nor younger`(step: Double) {
-        #expect(token(3600).isFresh(at: after(3540, step: step)))
+    @Test(arguments: [-31_536_000, -7200, 60, 7200, 31_536_000] as [Double])
+    func `a wall clock that is set ends no token, and makes it no younger`(step: Double) {
+        #expect(token(3600).isFresh(at: after(3540, step: step)) == (step <= 60))
         #expect(!token(3600).isFresh(at: after(3541, step: step)))
         #expect(!token(3600).isExpired(at: after(3599, step: step)))
         #expect(token(3600).isExpired(at: after(3600, step: step)))
+    }
+
+    /// A paused virtual machine: the wall clock is set when it goes on, and the time since boot has stood still.
+    @Test func `a token is stale if the machine stood still, but not if its clock was wrong at receipt`() {
+        func token(_ skew: Double) -> AccessToken {
+            AccessToken(
+                value: Secret("a"), type: .bearer, received: start, lifetime: .seconds(3600),
+                serverDate: start.wall + skew)
+        }
+        #expect(!token(0).isFresh(at: after(10, step: 7200)))
+        #expect(token(0).timeToRefresh(at: after(10, step: 7200)) == .zero)
+        #expect(!token(0).isFresh(at: after(10, step: 7200), minimumValidity: .seconds(600)))
+        #expect(!token(0).isExpired(at: after(10, step: 7200)))
+        // Without a battery, the clock began at 1970, and was set afterwards.
+        #expect(token(7200).isFresh(at: after(10, step: 7200)))
+    }
+
+    @Test func `in a time namespace, whose time since boot is behind, the wall clock counts`() {
+        #expect(token(3600).isFresh(at: after(-5000, step: 5000 + 3540)))
+        #expect(!token(3600).isFresh(at: after(-5000, step: 5000 + 3541)))
+        #expect(token(3600).isExpired(at: after(-5000, step: 5000 + 3600)))
     }
 
     @Test func `after a restart the wall clock counts, and a clock that went back makes a token stale, not expired`() {

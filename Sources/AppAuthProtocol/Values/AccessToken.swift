@@ -93,7 +93,7 @@ public struct AccessToken: Sendable, Hashable {
     /// false if the age cannot be determined.
     public func isFresh(at now: Timestamp, minimumValidity: Duration? = nil) -> Bool {
         guard let lifetime else { return true }
-        guard let age = age(at: now), age < lifetime else { return false }
+        guard let age = greatestAge(at: now), age < lifetime else { return false }
         if let minimumValidity { return lifetime - age >= minimumValidity }
         if let refreshIn, age >= max(refreshIn, lifetime / 10) { return false }
         return lifetime - age >= min(.seconds(60), lifetime / 10)
@@ -102,7 +102,7 @@ public struct AccessToken: Sendable, Hashable {
     /// Returns how long the token stays fresh by default: zero if it is not fresh, and nil if its lifetime is unknown.
     package func timeToRefresh(at now: Timestamp) -> Duration? {
         guard let lifetime else { return nil }
-        guard let age = age(at: now) else { return .zero }
+        guard let age = greatestAge(at: now) else { return .zero }
         let latest = lifetime - min(.seconds(60), lifetime / 10)
         return max(.zero, min(latest, refreshIn.map { max($0, lifetime / 10) } ?? latest) - age)
     }
@@ -113,5 +113,16 @@ public struct AccessToken: Sendable, Hashable {
         guard let age = received.elapsed(until: now) else { return nil }
         guard !received.isInSameBoot(as: now), let serverDate else { return age }
         return max(age, Duration(from: serverDate, to: now.wall))
+    }
+
+    /// Returns the age from which the token may need a refresh; nil if it cannot be determined.
+    ///
+    /// The time since boot stands still with a virtual machine that is paused or restored, and with the host of some. Then
+    /// the wall clock is ahead of it, of this machine's time at receipt and of the server's. A clock that was wrong at
+    /// receipt and was set since is ahead of only one of them.
+    private func greatestAge(at now: Timestamp) -> Duration? {
+        guard let age = age(at: now) else { return nil }
+        let passed = Duration(from: max(received.wall, serverDate ?? received.wall), to: now.wall)
+        return passed > age + .seconds(Timestamp.tolerance) ? passed : age
     }
 }

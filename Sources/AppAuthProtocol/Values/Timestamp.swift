@@ -6,7 +6,7 @@ internal import Glibc
 /// be set and continues while the machine sleeps (`CLOCK_BOOTTIME`).
 ///
 /// As long as the machine is not rebooted, intervals are measured by the time since boot. A wall clock that is wrong or
-/// jumps therefore makes no token older or younger.
+/// jumps therefore ends no token, and makes none younger.
 public struct Timestamp: Sendable, Hashable {
     /// The wall clock's time.
     public let wall: Date
@@ -40,12 +40,15 @@ public struct Timestamp: Sendable, Hashable {
     }()
 
     /// How far the wall clocks of two machines that share a record, or a clock that is being adjusted, may differ.
-    private static let tolerance: TimeInterval = 60
+    static let tolerance: TimeInterval = 60
 
     /// Returns whether both are of the same boot. If the kernel does not identify the boot (in a service without
-    /// `/proc/sys`), the clocks decide: they agree only if neither was set or restarted.
+    /// `/proc/sys`), the clocks decide: they agree only if neither was set or restarted. A clock that went back since then
+    /// is of another time namespace, or of a restored machine.
     package func isInSameBoot(as later: Timestamp) -> Bool {
-        guard boot.isEmpty, later.boot.isEmpty else { return boot == later.boot }
+        guard boot.isEmpty, later.boot.isEmpty else {
+            return boot == later.boot && (sinceBoot - later.sinceBoot).seconds <= Self.tolerance
+        }
         guard sinceBoot != .zero, later.sinceBoot >= sinceBoot else { return false }
         let passed = (later.sinceBoot - sinceBoot).seconds
         return abs(later.wall.timeIntervalSince(wall) - passed) <= Self.tolerance

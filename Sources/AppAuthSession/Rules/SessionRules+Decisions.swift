@@ -89,6 +89,7 @@ extension SessionRules {
             return Decision(.handOut(token), isNew ? .renewed(record) : nil)
         }
         guard let credential = record.credential else {
+            if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
             // OpenID Connect Core §11: providers ignore offline_access without prompt=consent.
             let wasRequested = (record.scope + record.withheldScope).contains(.offlineAccess)
             return Decision(
@@ -103,7 +104,7 @@ extension SessionRules {
         }
         if let backoff = record.backoff {
             let error: AuthError? =
-                if backoff.pause.begin.isAfter(need.began) {
+                if backoff.pause.begin.isInSameBoot(as: now), backoff.pause.begin.isAfter(need.began) {
                     // All callers that waited for the refresh, in all processes of this machine, get its result, even a failure.
                     backoff.error(at: now)
                 } else if !need.ignoresPause, !backoff.pause.isOver(at: now) {

@@ -25,6 +25,23 @@ struct SleepingMachineTests {
         }
     }
 
+    @Test(
+        .enabled("the kernel lends no clock of its own to a process (unshare --time)") {
+            try await Namespace.isPossible(Namespace.later(by: 7200))
+        })
+    func `what a container with a clock of its own stored stops nobody outside`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            fixture.provider.fault(.unavailable(retryAfter: 1), at: .token, times: 2)
+            let refresh = ["token", "--json", "--force-refresh"]
+            let container = Namespace.later(by: 86_400) + [try BuiltProducts.path("sign-in")]
+            for _ in 0..<2 { _ = try await fixture.start(container, refresh).outcome().failure(1, "invalid_response") }
+            #expect(fixture.provider.count(.token) == 3)
+            _ = try await fixture.run("token", "--json", "--force-refresh").result()
+            #expect(fixture.provider.count(.token) == 4)
+        }
+    }
+
     private func token(_ fixture: CommandFixture, after seconds: Int) async throws -> String {
         let prefix = Namespace.later(by: seconds) + [try BuiltProducts.path("sign-in")]
         let outcome = try await fixture.start(prefix, ["token", "--json"]).outcome()
