@@ -96,7 +96,7 @@ public struct ClaimSourceReader: Sendable {
 
     /// The limits for a JWT of claims.
     fileprivate static let limits = HTTPLimits(
-        bodyBytes: 64 << 10, headerBytes: 16 << 10, total: .seconds(10), connect: .seconds(5))
+        bodyBytes: 64 << 10, headerBytes: 16 << 10, total: .seconds(10), connect: .seconds(10))
 
     /// Creates a reader and sends nothing.
     ///

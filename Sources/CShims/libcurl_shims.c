@@ -3,9 +3,12 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 
 // curl.h turns these into macros that check types, and a macro cannot name a function's type.
@@ -142,6 +145,18 @@ enum shims_curl_code shims_curl_set_data_callback(
 enum shims_curl_code shims_curl_set_prereq_callback(
     const struct shims_curl *curl, CURL *easy, shims_curl_prereq_callback value) {
     return (enum shims_curl_code)curl->easy_setopt(easy, CURLOPT_PREREQFUNCTION, value);
+}
+
+static int limit_silence(void *context, curl_socket_t descriptor, curlsocktype purpose) {
+    unsigned milliseconds = (unsigned)(uintptr_t)context;
+    if (purpose == CURLSOCKTYPE_IPCXN)
+        setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+    return CURL_SOCKOPT_OK;
+}
+
+void shims_curl_limit_silence(const struct shims_curl *curl, CURL *easy, unsigned milliseconds) {
+    curl->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, limit_silence);
+    curl->easy_setopt(easy, CURLOPT_SOCKOPTDATA, (void *)(uintptr_t)milliseconds);
 }
 
 void shims_curl_continue(const struct shims_curl *curl, CURL *easy) { curl->easy_pause(easy, CURLPAUSE_CONT); }

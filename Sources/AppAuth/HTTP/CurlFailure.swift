@@ -97,8 +97,8 @@ struct CurlFailure: Sendable {
                 .unavailable, .configuration, "this system's libcurl lacks a feature: \(words)",
                 outcome: .notSent)
         case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
-            // Not temporary: the failure persists until the server's certificate or the trusted ones change.
-            return transport("the certificate of \(host) is not trusted: \(words)", isTemporary: false)
+            // Temporary: the log-in page of a network, or a clock that is not set yet, must not end a program that waits.
+            return transport("the certificate of \(host) is not trusted: \(words)")
         case _ where connectStatus == 407 && !requestBegan:
             var error = transport("no connection to \(target.hostAndPort): \(Self.unauthenticated)")
             error.httpStatus = Int(connectStatus)
@@ -148,8 +148,8 @@ struct CurlFailure: Sendable {
         return AuthError(.timeout, .configuration, message, outcome: outcome, isTemporary: true)
     }
 
-    private func transport(_ message: String, isTemporary: Bool = true) -> AuthError {
-        AuthError(.transport, .configuration, message, outcome: outcome, isTemporary: isTemporary)
+    private func transport(_ message: String) -> AuthError {
+        AuthError(.transport, .configuration, message, outcome: outcome, isTemporary: true)
     }
 
     private func invalid(_ message: String) -> AuthError {

@@ -58,6 +58,10 @@ final class CurlHandle {
     }
 
     /// Sets the callback that runs each time the handle is connected and about to send its request.
+    func limitSilence(_ limit: Duration) {
+        shims_curl_limit_silence(library.curl, easy, UInt32(limit.wholeMilliseconds))
+    }
+
     func setBeforeRequest(_ value: @escaping shims_curl_prereq_callback) {
         note(SHIMS_CURLOPT_PREREQFUNCTION, shims_curl_set_prereq_callback(library.curl, easy, value))
     }

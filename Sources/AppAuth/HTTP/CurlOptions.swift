@@ -28,6 +28,7 @@ struct CurlOptions: Sendable {
         // A stream is passed on as it is. If its server has gone without a word, the kernel finds out.
         if request.stream == nil { handle.set(SHIMS_CURLOPT_ACCEPT_ENCODING, "") }
         handle.set(SHIMS_CURLOPT_TCP_KEEPALIVE, request.stream != nil)
+        handle.limitSilence(.seconds(20))
         limit(handle, request)
         secure(handle)
         route(handle, target)

@@ -150,7 +150,7 @@ extension TransportRequest {
 extension HTTPLimits {
     /// The limits of a response of which only the header counts.
     fileprivate static let challenge = HTTPLimits(
-        bodyBytes: 64 << 10, headerBytes: 64 << 10, total: .seconds(10), connect: .seconds(5))
+        bodyBytes: 64 << 10, headerBytes: 64 << 10, total: .seconds(10), connect: .seconds(10))
 }
 
 extension Challenge {

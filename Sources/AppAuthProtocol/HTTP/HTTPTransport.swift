@@ -51,13 +51,13 @@ public struct HTTPLimits: Sendable, Hashable {
     /// The time to connect, including TLS.
     public var connect: Duration
 
-    /// 1 MiB of body, 64 KiB of header, 30 s in total, 5 s to connect.
+    /// 1 MiB of body, 64 KiB of header, 30 s in total, 15 s to connect: glibc asks the next name server after 5 s.
     public static let `default` = HTTPLimits(
-        bodyBytes: 1 << 20, headerBytes: 64 << 10, total: .seconds(30), connect: .seconds(5))
+        bodyBytes: 1 << 20, headerBytes: 64 << 10, total: .seconds(30), connect: .seconds(15))
 
     /// The default limits with 512 KiB of body, for metadata and keys.
     public static let document = HTTPLimits(
-        bodyBytes: 512 << 10, headerBytes: 64 << 10, total: .seconds(30), connect: .seconds(5))
+        bodyBytes: 512 << 10, headerBytes: 64 << 10, total: .seconds(30), connect: .seconds(15))
 
     /// Creates limits.
     public init(bodyBytes: Int, headerBytes: Int, total: Duration, connect: Duration) {

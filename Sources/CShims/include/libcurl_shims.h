@@ -21,7 +21,7 @@
     X(SSLCERT, 10025) X(KEYPASSWD, 10026) X(SSLKEY, 10087) X(CUSTOMREQUEST, 10036) X(CAINFO, 10065) X(CAPATH, 10097) X(ACCEPT_ENCODING, 10102)                    \
     X(COPYPOSTFIELDS, 10165) X(PROXY_CAINFO, 10246) X(PROXY_CAPATH, 10247) X(PREREQDATA, 10313)            \
     X(WRITEFUNCTION, 20011) X(HEADERFUNCTION, 20079) X(PREREQFUNCTION, 20312) X(MAXFILESIZE_LARGE, 30117)  \
-    X(POSTFIELDSIZE_LARGE, 30120) X(CAINFO_BLOB, 40309) X(PROXY_CAINFO_BLOB, 40310)
+    X(SOCKOPTFUNCTION, 20148) X(SOCKOPTDATA, 10149) X(POSTFIELDSIZE_LARGE, 30120) X(CAINFO_BLOB, 40309) X(PROXY_CAINFO_BLOB, 40310)
 #define SHIMS_CURL_CODES(X)                                                                                 \
     X(OK, 0) X(UNSUPPORTED_PROTOCOL, 1) X(URL_MALFORMAT, 3) X(NOT_BUILT_IN, 4) X(COULDNT_RESOLVE_PROXY, 5) \
     X(COULDNT_RESOLVE_HOST, 6) X(COULDNT_CONNECT, 7) X(WEIRD_SERVER_REPLY, 8) X(PARTIAL_FILE, 18)          \
@@ -107,6 +107,11 @@ enum shims_curl_code shims_curl_set_data_callback(
     shims_curl_data_callback _Nonnull value);
 enum shims_curl_code shims_curl_set_prereq_callback(
     const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, shims_curl_prereq_callback _Nonnull value);
+
+// Breaks a connection whose peer acknowledges nothing for this time (TCP_USER_TIMEOUT, tcp(7)). The descriptor's other
+// limits do not act while data waits: after a change of network, it would wait for a quarter of an hour.
+void shims_curl_limit_silence(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, unsigned milliseconds);
 
 // Continues a transfer that a callback has paused. Callbacks may run during the call.
 void shims_curl_continue(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);

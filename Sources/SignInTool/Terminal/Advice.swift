@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import AppAuthConcurrency
+internal import FoundationEssentials
 internal import JOSE
 
 /// Advice on an error, in terms of the command's options. It is appended to the error's message.
@@ -63,9 +64,7 @@ struct Advice: Sendable {
             return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
         }
         if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
-        if error.connectionProblem == .untrustedRoot, !arguments.contains("--ca-file") {
-            return "if you trust its authority, name the authority's certificate with --ca-file"
-        }
+        if let problem = error.connectionProblem, let advice = Self.advice(problem, arguments) { return advice }
         if error.isTemporary, error.stage == .refresh || error.retryAfter != nil {
             let stays = error.stage == .refresh ? "the session stays: " : ""
             return stays + "try again " + (error.retryAfter.map { "in \($0) s" } ?? "later")
@@ -88,6 +87,20 @@ struct Advice: Sendable {
             return "you are not signed in: try again later, or without --userinfo"
         }
         return nil
+    }
+
+    private static func advice(_ problem: ConnectionProblem, _ arguments: [String]) -> String? {
+        // In many networks, every address leads to a page until the user has logged in there.
+        let page = "if this network has a log-in page, open it in a browser first"
+        switch problem {
+        case .untrustedRoot where !arguments.contains("--ca-file"):
+            return "\(page); if you trust its authority, name the authority's certificate with --ca-file"
+        case .untrustedRoot, .certificateHost: return page
+        case .certificateDate:
+            return
+                "this computer's date is \(Timestamp.current.wall.formatted(.iso8601)): if that is wrong, set it (timedatectl)"
+        default: return nil
+        }
     }
 
     private static func advice(_ known: Known, _ error: AuthError) -> String? {

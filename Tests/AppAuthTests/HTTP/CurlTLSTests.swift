@@ -157,7 +157,7 @@ struct CurlTLSTests {
         let error = await authError(send)
         #expect(error?.code == .transport, sourceLocation: location)
         #expect(error?.outcome == .notSent, sourceLocation: location)
-        #expect(error?.isTemporary == false, sourceLocation: location)
+        #expect(error?.isTemporary == true, sourceLocation: location)
         #expect(error?.message.hasPrefix(message) == true, "\(error?.message ?? "")", sourceLocation: location)
     }
 }
