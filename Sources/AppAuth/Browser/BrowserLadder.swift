@@ -4,6 +4,7 @@
 /// |---|---|
 /// | the entries of `$BROWSER` | always, and then nothing else is tried. Entries for the terminal are skipped |
 /// | `wslview`, then `powershell.exe` | under WSL: the browser of Windows, where the user is signed in |
+/// | `flatpak-spawn --host xdg-open` or `distrobox-host-exec xdg-open` | in a container of Toolbx or Distrobox: the host's |
 /// | `xdg-open`, then `gio open` | with a display; in a Flatpak or Snap also without, since both use the portal there |
 ///
 /// `xdg-open` and `gio` are omitted if the desktop belongs to another user, except under WSL. They are also omitted if
@@ -33,6 +34,9 @@ package struct BrowserLadder: Sendable, Hashable {
     private mutating func addOpeners(in desktop: DesktopSession) {
         let isWSL = desktop.isWSL
         if isWSL { commands += [BrowserCommand("wslview")] + BrowserCommand.powerShell }
+        // These have no browser of their own, as a rule, and share the host's network.
+        if desktop.has("TOOLBOX_PATH") { commands.append(BrowserCommand("flatpak-spawn --host xdg-open")) }
+        if desktop.has("DISTROBOX_ENTER_PATH") { commands.append(BrowserCommand("distrobox-host-exec xdg-open")) }
         guard desktop.hasDisplay || desktop.isSandbox else {
             if !isWSL { obstacles.append(.noDisplay) }
             return

@@ -1,5 +1,5 @@
 /// An obstacle between the user and a browser, or between that browser and this program, or a weakness in the user's
-/// protection. Obstacles are found before a browser is started, so that an app can report them.
+/// protection. Most are found before a browser is started, the others when it or its opener comes back.
 public struct BrowserObstacle: Sendable, Hashable {
     /// The kind of obstacle.
     public let kind: Kind
@@ -30,6 +30,11 @@ public struct BrowserObstacle: Sendable, Hashable {
         public static let openerFailed = Kind(rawValue: "opener_failed")
         /// A program of another user on this machine has connected to the listener, and was refused. It may be the browser.
         public static let userRefused = Kind(rawValue: "user_refused")
+        /// A browser has asked the listener for https, which a redirect URI on loopback does not have (RFC 8252 §7.3). Settings,
+        /// extensions and stored policies (HSTS) change the address so.
+        public static let httpsRequested = Kind(rawValue: "https_requested")
+        /// A browser has come to the listener under another loopback name or port than that of the redirect URI.
+        public static let otherAddress = Kind(rawValue: "other_address")
         /// Programs of other users on this machine can connect to the listener, since
         /// ``LoopbackRedirectListener/SameUserCheck/automatic`` is off here. Reported if a browser was started: they can
         /// read the one-time URL in its arguments.
@@ -65,6 +70,20 @@ extension BrowserObstacle {
         message:
             "a program of another user of this computer connected, and was refused. If that is your browser, start "
             + "this program as its user")
+
+    static let httpsRequested = BrowserObstacle(
+        kind: .httpsRequested,
+        message:
+            "a browser asked for https, but the address it must return to begins with http: change that in its address "
+            + "bar, or turn off the setting or the extension that wants https everywhere")
+
+    static func otherAddress(_ found: String, insteadOf expected: String) -> BrowserObstacle {
+        BrowserObstacle(
+            kind: .otherAddress,
+            message:
+                "a browser came to \(found) instead of \(expected): the provider's page or a forwarded port has changed "
+                + "the address")
+    }
 
     static func openerFailed(_ failure: String) -> BrowserObstacle {
         BrowserObstacle(

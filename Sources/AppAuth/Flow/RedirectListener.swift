@@ -49,10 +49,10 @@ enum RedirectListener: Sendable {
         }
     }
 
-    /// Calls a function when the first connection of another user's program is refused.
-    func onRefusal(_ learn: @escaping @Sendable () -> Void) {
+    /// Calls a function once for each obstacle that a connection shows.
+    func onObstacle(_ learn: @escaping @Sendable (BrowserObstacle) -> Void) {
         switch self {
-        case .loopback(let listener), .privateUse(_, let listener): listener.onRefusal(learn)
+        case .loopback(let listener), .privateUse(_, let listener): listener.onObstacle(learn)
         }
     }
 

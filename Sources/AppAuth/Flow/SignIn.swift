@@ -156,7 +156,7 @@ public struct SignIn: SignInFlow {
             }
         }
         defer { watch.end() }
-        listener.onRefusal { [observe] in observe(.browserObstacle(.refusedUser)) }
+        listener.onObstacle { [observe] in observe(.browserObstacle($0)) }
         try await openBrowser(for: request, at: page, by: listener, watch)
         let response = try await withTimeout(timeout, .redirect, "the browser did not come back") { [self] in
             let note = Task { [observe, timeout] in

@@ -199,7 +199,7 @@ public struct SignOut: Sendable {
             }
         }
         defer { watch.end() }
-        listener.onRefusal { [observe] in observe(.browserObstacle(.refusedUser)) }
+        listener.onObstacle { [observe] in observe(.browserObstacle($0)) }
         let hasBrowser = try await open(request, of: record, by: listener, watch) { () throws(AuthError) in
             // A browser can take seconds to start. As long as no server listens, every user can become it.
             let isKnown = try environment.checkServer(ofPage: page, .logout)

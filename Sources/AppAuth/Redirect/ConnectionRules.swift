@@ -39,8 +39,8 @@ package enum ConnectionStep: Sendable, Hashable {
     /// Wait for the outcome.
     case wait
     case respond([UInt8])
-    /// Respond to a request that has no effect, and count it.
-    case ignore([UInt8])
+    /// Respond to a request that has no effect, and count it. The obstacle is what the user should know of it.
+    case ignore([UInt8], BrowserObstacle? = nil)
     /// Respond, and fail the caller that waits for the redirect.
     case fail([UInt8], AuthError)
     /// Respond with the page that shows the outcome.

@@ -157,8 +157,8 @@ public final class LoopbackRedirectListener: Sendable {
         }
     }
 
-    /// Calls a function when the first connection of another user's program is refused.
-    func onRefusal(_ learn: @escaping @Sendable () -> Void) { server.onRefusal(learn) }
+    /// Calls a function once for each obstacle that a connection shows: it is of another user, or wants another address.
+    func onObstacle(_ learn: @escaping @Sendable (BrowserObstacle) -> Void) { server.onObstacle(learn) }
 
     /// Waits for a redirect that `match` recognises.
     ///

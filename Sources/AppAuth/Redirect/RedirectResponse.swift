@@ -39,7 +39,7 @@ package struct RedirectResponse: Sendable, Hashable {
 
     /// RFC 9110 §15.5.6. The response has no body, since the method may be HEAD.
     static func methodNotAllowed(_ method: String, allowed: String) -> RedirectResponse {
-        // A preflight comes from a web page that tries to reach the local network. Tell it nothing useful.
+        // A preflight for another path comes from a web page that tries to reach the local network. Tell it nothing useful.
         let fields = method == "OPTIONS" ? [] : [RequestHead.Field(name: "Allow", value: allowed)]
         return RedirectResponse(status: 405, fields: fields)
     }

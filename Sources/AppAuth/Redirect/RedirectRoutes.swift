@@ -82,6 +82,9 @@ package struct RedirectRoutes: ConnectionRules {
         _ bytes: ArraySlice<UInt8>, of request: inout Request, in phase: RedirectPhase
     ) -> ConnectionStep {
         guard !bytes.isEmpty else { return .close }
+        if request.headReader.isEmpty, bytes.first == Self.firstByteOfTLS {
+            return .ignore(RedirectResponse.plain(400).bytes, .httpsRequested)
+        }
         var bytes = bytes
         do throws(RequestHead.Refusal) {
             if request.head == nil {
@@ -103,10 +106,13 @@ package struct RedirectRoutes: ConnectionRules {
         guard let head = request.head else { return .readMore }
         if let form = request.form { return redirect(form, head, phase) }
         // Rejects a web page whose own name resolves to the loopback address (DNS rebinding).
-        guard authorities.contains(head.authority) else { return ignore(.plain(421)) }
+        guard authorities.contains(head.authority) else {
+            return .ignore(RedirectResponse.plain(421).bytes, obstacle(of: head))
+        }
         if let target = oneTimeTargets[head.path], phase == .open, !spentPaths.contains(head.path) {
             return open(target, head, isForeign: request.isForeign)
         }
+        if let response = preflightResponse(to: head) { return .respond(response.bytes) }
         guard head.method == "GET" else {
             let allowed = formLimit != nil && head.path == path ? "GET, POST" : "GET"
             return ignore(.methodNotAllowed(head.method, allowed: allowed))
@@ -124,6 +130,45 @@ package struct RedirectRoutes: ConnectionRules {
         }
         if oneTimeTargets[head.path] != nil { return ignore(template.response(410, pages.usedLink, for: head)) }
         return ignore(.plain(404))
+    }
+
+    /// The type of a TLS record with a handshake (RFC 8446 §5.1).
+    private static let firstByteOfTLS: UInt8 = 22
+
+    /// The obstacle that a request to the right path under another address shows. Only names of loopback count: any web page
+    /// can send others.
+    private func obstacle(of head: RequestHead) -> BrowserObstacle? {
+        guard head.path == path || oneTimeTargets[head.path] != nil, let expected = authorities.first else {
+            return nil
+        }
+        let parts = head.authority.split(separator: ":", omittingEmptySubsequences: false)
+        let isLoopback =
+            ["localhost", "127.0.0.1", "[::1]"].contains(parts.dropLast().joined(separator: ":"))
+            && parts.last?.allSatisfy(\.isNumber) == true
+        return isLoopback ? .otherAddress(head.authority, insteadOf: expected) : nil
+    }
+
+    /// Some providers' pages deliver the code with `fetch()`. The browser asks first (Fetch Standard, CORS protocol). The
+    /// permission gives nothing away: any page can send the request itself, and it is the state that decides.
+    private func preflightResponse(to head: RequestHead) -> RedirectResponse? {
+        guard head.method == "OPTIONS", head.path == path, let fields = corsFields(for: head),
+            let method = head["access-control-request-method"], method == "GET" || method == "POST" && formLimit != nil
+        else { return nil }
+        return RedirectResponse(
+            status: 200,
+            fields: fields + [
+                .init(name: "Access-Control-Allow-Methods", value: method),
+                .init(name: "Access-Control-Allow-Headers", value: "*"),
+                .init(name: "Access-Control-Allow-Private-Network", value: "true"),
+            ])
+    }
+
+    /// The fields that let the script of a page see the status; nil unless the page says that it has an https origin.
+    private func corsFields(for head: RequestHead) -> [RequestHead.Field]? {
+        guard let origin = head["origin"], origin.hasPrefix("https://"),
+            origin.dropFirst(8).allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-:[]".contains($0)) })
+        else { return nil }
+        return [.init(name: "Access-Control-Allow-Origin", value: origin), .init(name: "Vary", value: "Origin")]
     }
 
     private mutating func open(_ target: OneTimeTarget, _ head: RequestHead, isForeign: Bool) -> ConnectionStep {
@@ -152,6 +197,9 @@ package struct RedirectRoutes: ConnectionRules {
     /// An accepted redirect is redirected to an address without the code, where its browser waits for the outcome.
     package func response(to request: Request, isAccepted: Bool) -> [UInt8] {
         guard let head = request.head else { return [] }
+        if head["sec-fetch-mode"] == "cors", let fields = corsFields(for: head) {
+            return RedirectResponse(status: isAccepted ? 200 : 400, fields: fields).bytes
+        }
         if isAccepted { return RedirectResponse.seeOther("http://" + head.authority + donePath).bytes }
         return template.response(400, pages.foreignRedirect, for: head).bytes
     }

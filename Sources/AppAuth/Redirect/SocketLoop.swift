@@ -67,8 +67,8 @@ struct SocketLoop<Rules: ConnectionRules> {
             connections[index].respond(response, now: now)
         case .wait: connections[index].wait()
         case .respond(let response): connections[index].respond(response, now: now)
-        case .ignore(let response):
-            server.ignore()
+        case .ignore(let response, let obstacle):
+            server.ignore(obstacle)
             connections[index].respond(response, now: now)
         case .fail(let response, let error):
             connections[index].respond(response, now: now)
@@ -153,7 +153,7 @@ struct SocketLoop<Rules: ConnectionRules> {
             // Check before reading: a request of another user must have no effect.
             let admission = admit(descriptor)
             if admission == .refused {
-                server.refuse()
+                server.ignore(.refusedUser)
                 shims_end(descriptor)
                 continue
             }

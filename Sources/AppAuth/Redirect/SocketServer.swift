@@ -25,9 +25,10 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
         var rules: Rules
         var phase = RedirectPhase.open
         var ignored = 0
-        /// Learns that a connection of another user was refused, once.
-        var refusal: (@Sendable () -> Void)?
-        var hasRefused = false
+        /// What stood between the browser and the redirect.
+        var obstacles: Set<BrowserObstacle> = []
+        /// Learns each obstacle once.
+        var learn: (@Sendable (BrowserObstacle) -> Void)?
         var waiter: Waiter?
         var failure: AuthError?
         var finishers: [CheckedContinuation<Void, Never>] = []
@@ -108,13 +109,13 @@ extension SocketServer {
     /// The number of requests and connections that had no effect.
     var ignored: Int { state.withLock { $0.ignored } }
 
-    /// Calls a function when the first connection of another user is refused, or now if one was.
-    func onRefusal(_ learn: @escaping @Sendable () -> Void) {
-        let isLate = state.withLock { state in
-            if !state.hasRefused { state.refusal = learn }
-            return state.hasRefused
+    /// Calls a function once for each obstacle between the browser and the redirect, also for those that were met before.
+    func onObstacle(_ learn: @escaping @Sendable (BrowserObstacle) -> Void) {
+        let met = state.withLock { state in
+            state.learn = learn
+            return state.obstacles
         }
-        if isLate { learn() }
+        met.forEach(learn)
     }
 
     /// Waits for a redirect that `match` recognises.
@@ -210,16 +211,12 @@ extension SocketServer {
     }
 
     /// Counts a request or a connection that has no effect.
-    func ignore() { state.withLock { $0.ignored += 1 } }
-
-    /// Counts a connection of another user.
-    func refuse() {
+    func ignore(_ obstacle: BrowserObstacle?) {
         let learn = state.withLock { state in
             state.ignored += 1
-            state.hasRefused = true
-            return state.refusal.take()
+            return obstacle.map { state.obstacles.insert($0).inserted } == true ? state.learn : nil
         }
-        learn?()
+        if let obstacle { learn?(obstacle) }
     }
 
     /// Fails the caller that waits for the redirect, or the next one.

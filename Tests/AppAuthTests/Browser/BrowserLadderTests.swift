@@ -34,6 +34,12 @@ struct BrowserLadderTests {
         }
     }
 
+    @Test(arguments: [("TOOLBOX_PATH", "flatpak-spawn"), ("DISTROBOX_ENTER_PATH", "distrobox-host-exec")])
+    func `a container for work opens the browser of its host`(variable: String, program: String) {
+        expect(DesktopSession(environment: [variable: "/usr/bin/x", "DISPLAY": ":0"]), [program, "xdg-open", "gio"])
+        expect(DesktopSession(environment: [variable: "/usr/bin/x"]), [program], [.noDisplay])
+    }
+
     @Test(arguments: [[:], ["DISPLAY": ""], ["DISPLAY": "", "WAYLAND_DISPLAY": ""]])
     func `without a display no opener is started`(_ environment: [String: String]) {
         expect(DesktopSession(environment: environment), [], [.noDisplay])

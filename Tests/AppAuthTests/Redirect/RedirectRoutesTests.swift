@@ -62,10 +62,67 @@ struct RedirectRoutesTests {
         #expect(response.body.isEmpty)
     }
 
-    @Test mutating func `a preflight is refused without a word`() throws {
-        let field = "Access-Control-Request-Private-Network: true"
-        #expect(
-            step("/cb", method: "OPTIONS", fields: [field]) == .ignore(RedirectResponse(status: 405).bytes))
+    private static let preflight = [
+        "Origin: https://accounts.example", "Access-Control-Request-Method: GET",
+        "Access-Control-Request-Private-Network: true",
+    ]
+
+    /// Providers whose page delivers the code with `fetch()`.
+    @Test mutating func `a page may deliver the redirect by a script`() throws {
+        let response = try #require(step("/cb", method: "OPTIONS", fields: Self.preflight).response)
+        #expect(response.status == 200 && response["access-control-allow-origin"] == "https://accounts.example")
+        #expect(response["access-control-allow-methods"] == "GET" && response["vary"] == "Origin")
+        #expect(response["access-control-allow-private-network"] == "true")
+        #expect(step("/cb?state=a", fields: [Self.preflight[0], "Sec-Fetch-Mode: cors"]) == .match("state=a"))
+        let redirect = try #require(lastRequest)
+        for (isAccepted, status) in [(true, 200), (false, 400)] {
+            let response = try WireResponse(routes.response(to: redirect, isAccepted: isAccepted))
+            #expect(response.status == status)
+            #expect(response["access-control-allow-origin"] == "https://accounts.example")
+        }
+    }
+
+    @Test(arguments: [
+        ("/other", preflight), ("/open/x", preflight), ("/cb", Array(preflight.dropFirst())), ("/cb", [preflight[0]]),
+        ("/cb", ["Origin: http://accounts.example"] + preflight.dropFirst()),
+        ("/cb", ["Origin: https://accounts.example\"x"] + preflight.dropFirst()),
+        ("/cb", [preflight[0], "Access-Control-Request-Method: POST"]),
+    ])
+    mutating func `another preflight is refused without a word`(path: String, fields: [String]) throws {
+        #expect(step(path, method: "OPTIONS", fields: fields) == .ignore(RedirectResponse(status: 405).bytes))
+    }
+
+    @Test mutating func `a browser that asks for https is noticed`() {
+        var request = routes.newRequest()
+        let step = routes.read([22, 3, 1, 2, 0, 1][...], of: &request, in: .open)
+        guard case .ignore(let response, let obstacle) = step else { return #expect(Bool(false), "\(step)") }
+        #expect((try? WireResponse(response).status) == 400 && obstacle?.kind == .httpsRequested)
+        // Only at the begin of a connection.
+        #expect(routes.read(Array("GET".utf8)[...], of: &request, in: .open) == .readMore)
+        guard case .ignore(_, nil) = routes.read([22, 3, 1][...], of: &request, in: .open) else {
+            return #expect(Bool(false), "an obstacle within a request")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("/cb?code=a", "localhost:4711", true), ("/cb", "127.0.0.1:4712", true), ("/cb", "[::1]:4712", true),
+            ("/open/x", "localhost:4712", true), ("/other", "localhost:4711", false),
+            ("/cb", "evil.example:4711", false),
+            ("/cb", "localhost:<b>", false), ("/cb", "localhost", false),
+        ])
+    mutating func `a browser that comes to another loopback address is noticed`(
+        path: String, host: String, isNoticed: Bool
+    ) {
+        _ = routes.oneTimeURL(secret: "x") { "https://a.example/end" }
+        var request = routes.newRequest()
+        let step = routes.read(
+            Array("GET \(path) HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8)[...], of: &request, in: .open)
+        guard case .ignore(let response, let obstacle) = step else { return #expect(Bool(false), "\(step)") }
+        let status = try? WireResponse(response).status
+        #expect(isNoticed ? status == 421 : [400, 421].contains(status))
+        #expect((obstacle?.kind == .otherAddress) == isNoticed)
+        if let obstacle { #expect(obstacle.message.contains("came to \(host) instead of 127.0.0.1:4711")) }
     }
 
     @Test(arguments: ["Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "Sec-Purpose: Prefetch"])
@@ -180,7 +237,7 @@ struct RedirectRoutesTests {
 extension ConnectionStep {
     /// The response to a request that has no effect.
     fileprivate var ignored: WireResponse? {
-        if case .ignore(let bytes) = self { try? WireResponse(bytes) } else { nil }
+        if case .ignore(let bytes, _) = self { try? WireResponse(bytes) } else { nil }
     }
 
     /// The response to a request that has one.

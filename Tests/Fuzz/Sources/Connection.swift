@@ -13,7 +13,7 @@ enum Connection {
         if input.count <= 256 { expect(serve(input.map { [$0] }) == step, "single bytes: another step") }
         switch step {
         case .readMore: break
-        case .ignore(let response): check(response: response)
+        case .ignore(let response, _): check(response: response)
         // The parameters have to be in the input as they are.
         case .match(let parameters): expect(input.holds(Array(parameters.utf8)), "parameters that were not sent")
         case .wait, .respond, .fail, .page, .close: fatalError("an effect without a redirect")
