@@ -24,9 +24,19 @@ struct Interrupts: Sendable {
     init(_ input: StandardInput) {
         self.input = input
         var signals = sigset_t()
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] { sigaddset(&signals, signal) }
+        // nohup ignores SIGHUP for the program, and a shell those of the keyboard for a job in the background.
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] where signal == SIGTERM || !Self.isIgnored(signal) {
+            sigaddset(&signals, signal)
+        }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         self.signals = signals
+    }
+
+    private static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(signal, nil, &action)
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Waits for signals on the current thread, until the process exits.

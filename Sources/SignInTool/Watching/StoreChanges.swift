@@ -5,6 +5,9 @@ internal import Glibc
 /// Reports changes of the state folder: a session or a profile was stored or removed. Between changes, it costs nothing.
 final class StoreChanges: Sendable {
     private let waiting = LockedValue<AsyncStream<Void>.Continuation?>(nil)
+    /// Why the folder cannot be watched; nil if it is. Many systems allow a user 128 watchers (inotify), and editors use them
+    /// up.
+    let problem: String?
 
     /// Creates the folder if it is missing.
     init(in path: String) throws {
@@ -13,8 +16,11 @@ final class StoreChanges: Sendable {
         // All files there are replaced as a whole.
         @Sendable func watch() -> Bool { inotify_add_watch(descriptor, path, UInt32(IN_MOVED_TO | IN_DELETE)) >= 0 }
         guard descriptor >= 0, watch() else {
-            throw AuthError.unopened(path, path, "cannot be watched", errno: errno)
+            problem = String(cString: strerror(errno))
+            if descriptor >= 0 { close(descriptor) }
+            return
         }
+        problem = nil
         try SystemThread(named: "watch-changes", for: .store) { [waiting] in
             var buffer = [UInt8](repeating: 0, count: 4096)
             while true {

@@ -32,11 +32,17 @@ struct Watcher {
     /// Runs until the task is cancelled.
     mutating func run() async throws {
         let changes = try StoreChanges(in: StateFolder().path)
+        if let problem = changes.problem {
+            console.say(
+                "What other programs change is noticed within a minute, because inotify has no room (\(problem)). Raise "
+                    + "fs.inotify.max_user_instances and fs.inotify.max_user_watches with sysctl.")
+        }
         defer { for profile in sessions.keys { notifier.withdraw(profile) } }
         while true {
             // Before the sessions are read, so that no change is missed.
             let change = changes.subscribe()
-            let delay = try await lookAfterSessions()
+            let next = try await lookAfterSessions()
+            let delay = changes.problem == nil ? next : min(next, .seconds(60))
             let began = (now: environment.now(), awake: SuspendingClock.now)
             try await firstResult { [environment] in
                 try await environment.sleep(max(delay, .seconds(1)))

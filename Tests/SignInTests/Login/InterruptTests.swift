@@ -54,4 +54,19 @@ struct InterruptTests {
             #expect(fixture.stored.isEmpty)
         }
     }
+
+    /// nohup ignores SIGHUP for its program, and a shell SIGINT for a job in the background.
+    @Test(
+        arguments: [(["nohup"], SIGHUP), (["sh", "-c", #"trap '' INT; exec "$@""#, "sh"], SIGINT)] as [([String], CInt)]
+    )
+    func `a signal that was ignored at the start stays ignored`(prefix: [String], signal: CInt) async throws {
+        try await withDesk { fixture in
+            let program = try BuiltProducts.path("sign-in")
+            let process = try fixture.start(prefix + [program], fixture.loginArguments(["--no-browser"]))
+            let redirects = try await Redirects(process)
+            process.send(signal)
+            _ = try await redirects.signIn()
+            _ = try await process.outcome().result()
+        }
+    }
 }

@@ -23,6 +23,20 @@ enum Namespace {
         unshare(["--mount"]) + ["sh", "-c", #"mount --bind "$0" "$1" && shift && exec "$@""#, file, path]
     }
 
+    /// Puts a socket where systemd has the user's session bus.
+    static func sessionBus(at socket: String) -> [String] {
+        let script = #"""
+            bus=/run/user/$(id -u)/bus
+            mount -t tmpfs none /run && mkdir -p "${bus%/*}" && touch "$bus" && mount --bind "$0" "$bus" && exec "$@"
+            """#
+        return unshare(["--mount"]) + ["sh", "-c", script, socket]
+    }
+
+    /// The system allows the user no watcher of files (inotify).
+    static let withoutWatchers =
+        ["unshare", "--user", "--map-root-user", "sh", "-c"]
+        + [#"echo 0 >/proc/sys/user/max_inotify_instances && exec "$@""#, "sh"]
+
     /// Returns whether processes can be started with this prefix.
     static func isPossible(_ words: [String]) async throws -> Bool {
         try await ChildProcess(words + ["true"], environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]).outcome()

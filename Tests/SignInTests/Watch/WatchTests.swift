@@ -58,6 +58,19 @@ struct WatchTests {
         }
     }
 
+    @Test(
+        .enabled("this system allows no user namespaces") { try await Namespace.isPossible(Namespace.withoutWatchers) })
+    func `without watchers of files, a watch refreshes all the same`() async throws {
+        let (configuration, count) = counting(lifetime: 10)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let watch = try fixture.start(Namespace.withoutWatchers + [BuiltProducts.path("sign-in")], ["watch"])
+            _ = try await watch.line { $0.contains("within a minute") && $0.contains("fs.inotify.max_user_instances") }
+            _ = try await count.wait { $0 >= 2 ? true : nil }
+            try await stop(watch)
+        }
+    }
+
     @Test func `an end is told once, without secrets, and the button signs in`() async throws {
         let (configuration, count) = counting(lifetime: 10)
         try await withDesk(configuration) { fixture in
