@@ -11,6 +11,7 @@ package enum Program {
         shims_forbid_dumps()
         let input = StandardInput()
         prepareStreams()
+        findBus()
         let arguments = Array(CommandLine.arguments.dropFirst())
         requireText()
         if StoredToken.print(arguments) { exit(0) }
@@ -36,6 +37,16 @@ package enum Program {
             exit(status)
         }
         interrupts.wait()
+    }
+
+    /// Sets the address of the user's session bus where systemd has it (file-hierarchy(7)). A job of cron has no variable of the
+    /// login, and its keyring may be open all the same.
+    private static func findBus() {
+        guard getenv("DBUS_SESSION_BUS_ADDRESS") == nil, getenv("XDG_RUNTIME_DIR") == nil else { return }
+        let path = "/run/user/\(geteuid())/bus"
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { return }
+        setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=\(path)", 1)
     }
 
     /// Ends the command if an argument is not UTF-8. Text with replacements would be another file or client.

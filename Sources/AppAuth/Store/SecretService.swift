@@ -115,7 +115,9 @@ final class SecretService {
         switch code {
         case SHIMS_SECRET_OK: return
         case SHIMS_SECRET_NO_BUS:
-            throw AuthError.store(location, .noBus, "needs a session bus (D-Bus), found none", said)
+            throw AuthError.store(
+                location, .noBus,
+                "needs a session bus (D-Bus), found none by DBUS_SESSION_BUS_ADDRESS and XDG_RUNTIME_DIR", said)
         case SHIMS_SECRET_NO_SERVICE:
             throw AuthError.store(location, .noService, "needs a keyring service on the session bus, found none", said)
         case SHIMS_SECRET_LOCKED:

@@ -67,6 +67,25 @@ struct KeyringSignInTests {
     }
 
     /// As after a removal with Seahorse. The advice must lead to the same place.
+    @Test(
+        .enabled("this system allows no mounts (unshare --mount)") {
+            try await Namespace.isPossible(Namespace.sessionBus(at: "/dev/null"))
+        })
+    func `a job without the variables of the login finds the keyring`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.start(fixture.loginArguments(keyring), bus).outcome().result()
+                let address = try #require(bus["DBUS_SESSION_BUS_ADDRESS"] ?? nil)
+                let socket = try #require(address.firstMatch(of: /unix:path=([^,]*)/)?.1)
+                let job = Namespace.sessionBus(at: String(socket)) + [try BuiltProducts.path("sign-in")]
+                let runtime = ["XDG_RUNTIME_DIR": String?.none]
+                _ = try await fixture.start(job, ["token", "--json"], runtime).outcome().result()
+                let other = try await fixture.start(job, ["token", "--json"]).outcome().failure(1, "store")
+                #expect(other.contains("XDG_RUNTIME_DIR"), "\(other)")
+            }
+        }
+    }
+
     @Test func `a session that is gone from the keyring is advised to be there again`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in

@@ -32,6 +32,8 @@ final class CommandFixture: Sendable {
             "HOME": home, "XDG_STATE_HOME": stateHome, "PATH": "\(BuiltProducts.folder):/usr/bin:/bin",
             "LANG": "C.UTF-8", "BROWSER": "scripted-browser", "SCRIPTED_BROWSER_FORM": Self.alice,
             "SCRIPTED_BROWSER_REPORT": browser.path,
+            // Not that of the person who runs the tests, whose keyring is there.
+            "XDG_RUNTIME_DIR": home + "/runtime",
             // A path that belongs to the user, as on a desktop: it identifies the owner of this login session.
             "XAUTHORITY": home,
         ]) { $1 }
