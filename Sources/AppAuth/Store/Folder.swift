@@ -57,6 +57,8 @@ package struct Folder: Sendable {
         }
         guard descriptor >= 0 else { throw AuthError.store(location, "cannot be written", errno: errno) }
         defer { close(descriptor) }
+        let obstacle = ByteLock.obstacle(descriptor)
+        if obstacle != 0 { throw AuthError.unlocked("a file in \(candidate)", location, errno: obstacle) }
         let error = posix_fallocate(descriptor, 0, off_t(bytes))
         guard ![ENOSPC, EDQUOT, EFBIG].contains(error) else {
             throw AuthError.store(location, "has no room for a session", errno: error)
@@ -152,6 +154,16 @@ extension AuthError {
         return error
     }
 
+    /// Returns the error of a file that the system does not lock.
+    static func unlocked(_ path: String, _ location: String, errno code: Int32) -> AuthError {
+        // gVisor and a few other systems have no such locks (F_OFD_SETLK).
+        let isUnknown = [EINVAL, ENOSYS, EOPNOTSUPP].contains(code)
+        return .store(
+            location,
+            "cannot be locked by \(path)" + (isUnknown ? ", because this system has no locks of open files" : ""),
+            errno: code)
+    }
+
     /// Returns an error of a store with the system's message.
     package static func store(_ location: String, _ what: String, errno code: Int32) -> AuthError {
         AuthError(
@@ -159,7 +171,7 @@ extension AuthError {
             isTemporary: [
                 ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM,
                 // Errors of a network file system whose server does not respond.
-                ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN,
+                ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN, ENOLCK,
             ].contains(code))
     }
 }

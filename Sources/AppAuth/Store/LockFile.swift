@@ -64,7 +64,8 @@ struct LockFile: Sendable {
         guard Folder.isOurs(path) != nil else { return try folder.probe(bytes: LockHolder.room) }
         var existing = self
         existing.isMade = false
-        _ = try existing.open(.session)
+        let error = try existing.open(.session).obstacle
+        if error != 0 { throw failure(error) }
     }
 
     /// Takes a lock. If its file does not belong to this user or is not a regular file, the file is set aside first. No
@@ -114,7 +115,7 @@ struct LockFile: Sendable {
         do { return try work() } catch let error as SystemError { throw failure(error.number) }
     }
 
-    private func failure(_ error: Int32) -> AuthError { .store(location, "cannot be locked by \(path)", errno: error) }
+    private func failure(_ error: Int32) -> AuthError { .unlocked(path, location, errno: error) }
 
     private var foreign: AuthError {
         folder.ofAnotherUser

@@ -49,6 +49,12 @@ final class ByteLock: Sendable {
         LockHolder.note(true, at: byte, in: descriptor)
     }
 
+    /// The error of a lock on a byte that no lock uses; 0 if the file can be locked.
+    var obstacle: Int32 { ByteLock.obstacle(descriptor) }
+
+    /// Returns the error of a lock on a byte that no lock uses; 0 if the file can be locked. The lock ends with the descriptor.
+    static func obstacle(_ descriptor: Int32) -> Int32 { shims_try_lock_byte(descriptor, 2) }
+
     /// Releases the lock, if it is held, and closes the file. Further calls have no effect.
     func release() {
         state.withLock { state in

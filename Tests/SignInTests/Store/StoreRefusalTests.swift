@@ -1,3 +1,4 @@
+import AppAuthTestProvider
 import Foundation
 import JOSE
 import Testing
@@ -148,5 +149,21 @@ struct StoreRefusalTests {
         #expect(login.errorLines.count == 1, "\(login)", sourceLocation: sourceLocation)
         #expect(fixture.browser.visits.count == visits, sourceLocation: sourceLocation)
         return try login.failure(1, "store", sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: [(EINVAL, "no locks of open files"), (ENOLCK, "No locks available")] as [(CInt, String)])
+    func `where files cannot be locked, no browser opens`(error: CInt, words: String) async throws {
+        try await withDesk { fixture in
+            let changes = [
+                "LD_PRELOAD": try await FaultInjector.library("unlockable", for: fixture), "LOCK_ERROR": String(error),
+            ]
+            let message = try await fixture.start(fixture.loginArguments([]), changes).outcome().failure(1, "store")
+            #expect(message.contains(words), "\(message)")
+            #expect(fixture.provider.log.isEmpty && fixture.stored.isEmpty)
+            // The lock of a session that exists.
+            try await fixture.signIn()
+            _ = try await fixture.start(fixture.loginArguments([]), changes).outcome().failure(1, "store")
+            #expect(fixture.provider.count(.authorization) == 1)
+        }
     }
 }
