@@ -158,8 +158,12 @@ extension SessionOptions {
             return
                 " without a profile. To use the session of a profile, name it: \(profiles.joined(separator: ", or "))"
         }
+        let folder = try StateFolder()
+        // A job of cron, for example, may have another folder than the user's shell.
+        let place =
+            store == nil && (try? folder.stores().isEmpty) == true ? ": there is no session in \(folder.path)" : ""
         let isInUse = try profile == nil && variable(Profile.variableInUse) == nil && chosenProfile != nil
-        return (isInUse ? " with the profile in use, unless you choose none: sign-in use --none" : "")
+        return (isInUse ? " with the profile in use, unless you choose none: sign-in use --none" : place)
             + ". Sign in with: \(try completed.line(found, nil, console).shellLine)"
     }
 

@@ -366,7 +366,9 @@ struct ProfileTests {
         try await withDesk { fixture in
             for line in [["use", "nope"], ["logout", "--profile", "nope"]] {
                 let message = try await fixture.start(line + ["--json"]).outcome().wrongUsage()
-                #expect(message.hasPrefix("there is no profile yet. To create 'nope', sign in with"), "\(message)")
+                #expect(
+                    message.hasPrefix("there is no profile in \(fixture.sessions) yet. To create 'nope', sign in with"),
+                    "\(message)")
             }
         }
     }

@@ -299,8 +299,13 @@ struct SignInAgainTests {
 
     @Test func `for a profile that does not exist, the known ones are named, and no command`() async throws {
         try await withDesk { fixture in
+            let nothing = try await fixture.run("token", "--json").failure(1, "sign_in_required")
+            #expect(
+                nothing.hasPrefix("not signed in: there is no session in \(fixture.sessions). Sign in with"),
+                "\(nothing)")
             let first = try await fixture.run("token", "--json", "--profile", "wrok").failure(1, "sign_in_required")
-            #expect(first.hasPrefix("not signed in: there is no profile yet. To create 'wrok', sign in"), "\(first)")
+            let place = "not signed in: there is no profile in \(fixture.sessions) yet. To create 'wrok', sign in"
+            #expect(first.hasPrefix(place), "\(first)")
             try await fixture.signIn(profile: "work")
             let other = try await fixture.run("token", "--json", "--profile", "wrok").failure(1, "sign_in_required")
             #expect(other == "not signed in: there is no profile 'wrok': expected work")
