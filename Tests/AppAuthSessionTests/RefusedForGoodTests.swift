@@ -77,6 +77,15 @@ struct RefusedForGoodTests {
         try await expect(Case(fault: .status(status), expected: [false, isRefusal]))
     }
 
+    /// GitHub and Slack have a code beside the status of a success, Atlassian beside 403.
+    @Test(
+        arguments: [
+            (.ok, true), (.forbidden, true), (.badRequest, true), (.notFound, false), (.internalServerError, false),
+        ] as [(HTTPResponse.Status, Bool)])
+    func `a code needs the user with more statuses`(status: HTTPResponse.Status, isRefusal: Bool) async throws {
+        try await expect(Case(fault: Self.oauth("bad_refresh_token", status), expected: [false, isRefusal]))
+    }
+
     @Test(arguments: ["invalid_client", "invalid_scope", "invalid_dpop_proof", "server_error"])
     func `other errors do not need the user`(code: String) async throws {
         try await expect(Case(fault: Self.oauth(code), expected: [false, false]))

@@ -79,6 +79,12 @@ package struct ResponseObject {
         return text
     }
 
+    /// Reads a text, or a whole number, as several servers send the ID of what their database numbers.
+    package func textOrInteger(_ name: String) throws -> String? {
+        if case .number(let number)? = members[name], let value = number.int { return String(value) }
+        return try text(name)
+    }
+
     /// Reads a list of scopes. RFC 6749 §3.3: it has at least one, so that an empty list counts as absent. Some servers,
     /// Twitch among them, send an array in place of a text.
     package func scope() throws -> [Scope]? {

@@ -16,6 +16,12 @@ extension TransportResponse {
             && ["access_token", "refresh_token", "device_code"].allSatisfy { members[nonEmpty: $0] == nil }
     }
 
+    /// Whether the response is one of a gateway or of a network's log-in page, in place of the token endpoint's: a page with a
+    /// status that the endpoint has for no page, or a redirect. The next request may reach the endpoint.
+    var isFromBetween: Bool {
+        status.kind == .redirection || mediaType == "text/html" && [.ok, .forbidden].contains(status)
+    }
+
     /// Returns the OAuth error of a response (RFC 6749 §5.2), or an error about the status if it has none.
     ///
     /// - Parameters:

@@ -39,7 +39,14 @@ package struct RevocationEndpoint: Sendable {
         guard let url else { return [] }
         // The refresh token first: most providers then end the access tokens too.
         let (refreshTokens, others) = (tokens.filter(\.isRefreshToken), tokens.filter { !$0.isRefreshToken })
-        return await revoke(refreshTokens, at: url) + revoke(others, at: url)
+        let first = await revoke(refreshTokens, at: url)
+        let isRevoked = !first.isEmpty && first.allSatisfy { $0.error == nil }
+        let rest = await revoke(others, at: url).map { result in
+            // Ended with the refresh token. RFC 7009 §2.2 asks for a success, but Google, for one, says that it is invalid.
+            let isOver = isRevoked && result.error?.code == "invalid_token"
+            return isOver ? TokenRevocation(tokenTypeHint: result.tokenTypeHint, error: nil) : result
+        }
+        return first + rest
     }
 
     /// Several providers list their revocation endpoint only in the RFC 8414 document.

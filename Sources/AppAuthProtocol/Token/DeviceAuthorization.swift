@@ -55,12 +55,13 @@ public struct DeviceAuthorization: Sendable {
             throw object.refusal("expected 'verification_uri', found none")
         }
         verificationURI = uri
-        verificationURIComplete = try object.url("verification_uri_complete", namedBy: request.endpoint)
+        // The user can do without it: a URL that cannot be used is not shown.
+        verificationURIComplete = (try? object.url("verification_uri_complete", namedBy: request.endpoint)) ?? nil
         // §3.2: expires_in is REQUIRED.
         let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
         term = Term(from: received, for: .seconds(lifetime))
         // §3.5: 5 seconds by default. Zero would mean polling without a pause.
-        interval = .seconds(max(1, try object.seconds("interval", .up) ?? 5))
+        interval = .seconds(max(1, ((try? object.seconds("interval", .up)) ?? nil) ?? 5))
     }
 
     /// Reads visible ASCII, with spaces only inside: the code is shown on a terminal, or sent.

@@ -48,7 +48,7 @@ package struct TokenResponse: Sendable {
         let object = try ResponseObject(response) { message in
             var error = AuthError(
                 .invalidResponse, stage, "invalid token response: \(message)", outcome: .perhapsProcessed,
-                httpStatus: response.status.code)
+                isTemporary: response.isFromBetween, httpStatus: response.status.code)
             error.rotatedRefreshToken = Self.refreshToken(of: response)
             return error
         }

@@ -70,12 +70,11 @@ extension AuthStateRecord {
         // RFC 6749 §5.2: many servers have codes of their own for a refresh token that they no longer accept, or none. If no
         // refresh has succeeded before, the client's registration may be wrong, or the request. Another sign-in would not
         // help a client whose credential, proof or scope is refused.
-        let isOfToken = ![.invalidClient, "invalid_scope", "invalid_dpop_proof"].contains(error.code)
-        let isRefusal =
-            error.code == .invalidIDToken || hasRefreshed && isOfToken && [400, 401].contains(error.httpStatus)
+        let isOfToken = error.refusesRefreshToken
+        let isRefusal = error.code == .invalidIDToken || isOfToken
         let backoff = RefreshBackoff(
-            error, after: backoff, isRefusal: isRefusal && !error.isTemporary && error.outcome == .refused, at: now,
-            jitter: jitter)
+            error, after: backoff, isRefusal: isRefusal && !error.isTemporary && error.outcome == .refused,
+            isUnproven: isOfToken && !hasRefreshed, at: now, jitter: jitter)
         self.backoff = backoff
         return backoff
     }
@@ -92,5 +91,14 @@ extension AuthStateRecord {
         (otherTokens, proofKey, additional, unverifiedIDToken) = ([:], nil, nil, nil)
         announced = AnnouncedEnds()
         end = End(reason: reason, date: date)
+    }
+}
+
+extension AuthError {
+    /// Whether the provider refuses a refresh, and the refresh token may be the reason. A code with the status 403 or 200 is
+    /// the provider's, too; without one, 403 comes from something in between.
+    fileprivate var refusesRefreshToken: Bool {
+        guard ![.invalidClient, "invalid_scope", "invalid_dpop_proof"].contains(code) else { return false }
+        return [400, 401].contains(httpStatus) || server != nil && httpStatus.map { $0 == 403 || $0 < 300 } == true
     }
 }

@@ -30,10 +30,11 @@ package struct RefreshBackoff: Sendable, Hashable {
 
     /// - Parameters:
     ///   - isRefusal: Whether the provider, or the check of its ID token, has refused the refresh.
+    ///   - isUnproven: Whether the refusal does not say yet that a new sign-in helps.
     ///   - jitter: 0 to 1. The processes of many machines must not return in step.
     package init(
-        _ error: AuthError, after previous: RefreshBackoff?, isRefusal: Bool = false, at now: Timestamp,
-        jitter: Double
+        _ error: AuthError, after previous: RefreshBackoff?, isRefusal: Bool = false, isUnproven: Bool = false,
+        at now: Timestamp, jitter: Double
     ) {
         count = min(previous?.count ?? 0, 1_000_000) + 1
         // No pause after the first failure, then 1 s, 2 s, 4 s, …
@@ -45,11 +46,15 @@ package struct RefreshBackoff: Sendable, Hashable {
         refusals = (previous?.refusals ?? 0) + (isRefusal ? 1 : 0)
         lost = previous?.lost ?? (error.outcome == .perhapsProcessed ? now : nil)
         // The first may be a fault of the moment.
-        isForGood = error.isForGood || isRefusal && refusals > 1
+        isForGood = error.isForGood || isRefusal && !isUnproven && refusals > 1
     }
 
     /// Whether only a new sign-in helps.
     var needsSignIn: Bool { error(message, outcome, at: pause.begin).needsSignIn }
+
+    /// Whether the provider has refused the refresh token more than once. If it never worked, the client's registration may be
+    /// wrong, or the token has ended.
+    package var isRefusedAgain: Bool { refusals > 1 && outcome == .refused && !isTemporary }
 
     /// What happened, in one line.
     package var reason: String { message }

@@ -26,7 +26,9 @@ extension AuthState {
             throw response.oauthError(from: url, stage: .userInfo, hiding: secrets)
         }
         let claims = try await claims(in: response)
-        guard let subject = claims.subject, !subject.isEmpty else { throw Self.refusal("expected 'sub', found none") }
+        guard let subject = claims.subject, !subject.isEmpty else {
+            throw Self.refusal("expected 'sub' to be a text, found \(claims["sub"].foundKind)")
+        }
         if let idToken = record.idToken, !subject.isExactly(idToken.subject) {
             throw Self.refusal("expected the 'sub' of the ID token, found another")
         }

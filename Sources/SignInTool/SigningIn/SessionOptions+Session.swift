@@ -113,6 +113,13 @@ extension SessionOptions {
             {
                 throw try forgotten(error, record, store, console)
             }
+            if var error = error as? AuthError, error.stage == .refresh, !error.needsSignIn,
+                record.backoff?.isRefusedAgain == true
+            {
+                let line = try line(store, record, console).shellLine
+                error.message += ". If the provider no longer accepts the session, sign in with: \(line)"
+                throw error
+            }
             guard var required = error as? AuthError,
                 required.needsSignIn || required.isRejectionOfUserInfo && !record.renewsItself
                     || !required.missingScope(in: record).isEmpty

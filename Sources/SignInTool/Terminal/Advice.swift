@@ -65,7 +65,10 @@ struct Advice: Sendable {
         }
         if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
         if let problem = error.connectionProblem, let advice = Self.advice(problem, arguments) { return advice }
-        if error.isTemporary, error.stage == .refresh || error.retryAfter != nil {
+        let isServerTrouble = error.stage != .userInfo && error.httpStatus.map { $0 >= 500 } == true
+        if error.isTemporary, error.stage == .refresh || error.retryAfter != nil || isServerTrouble,
+            !error.message.hasSuffix("Try again later")
+        {
             let stays = error.stage == .refresh ? "the session stays: " : ""
             return stays + "try again " + (error.retryAfter.map { "in \($0) s" } ?? "later")
         }

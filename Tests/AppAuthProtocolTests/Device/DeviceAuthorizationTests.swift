@@ -66,10 +66,16 @@ struct DeviceAuthorizationTests {
     // RFC 8628 §3.2: interval is OPTIONAL, and 5 where it is missing.
     @Test(
         arguments: [
-            (nil, 5), (.null, 5), (7, 7), ("7", 7), (0, 1), ("0.2", 1), ("1.5", 2),
+            (nil, 5), (.null, 5), (7, 7), ("7", 7), (0, 1), ("0.2", 1), ("1.5", 2), (-1, 5), ("often", 5),
+            (4_000_000_000, 5),
         ] as [(JSON?, Int)])
     func `the interval is at least a second`(interval: JSON?, seconds: Int) throws {
         #expect(try Self.authorization { $0["interval"] = interval }.interval == .seconds(seconds))
+    }
+
+    @Test(arguments: ["http://example.com/device?user_code=WDJB-MJHT", "/device", 1, false] as [JSON])
+    func `a complete URL that cannot be used is left out`(url: JSON) throws {
+        #expect(try Self.authorization { $0["verification_uri_complete"] = url }.verificationURIComplete == nil)
     }
 
     @Test(arguments: [("1800", 1800), ("1.9", 1)] as [(JSON, Int)])
@@ -96,10 +102,8 @@ struct DeviceAuthorizationTests {
             ("user_code", "honest:8080/A1"), ("verification_uri", nil),
             ("verification_uri", "http://example.com/device"), ("verification_uri", "javascript:alert(1)"),
             ("verification_uri", "https://example.com/\u{1B}[2J"), ("verification_uri", "https://a@example.com/"),
-            ("verification_uri_complete", "http://example.com/device?user_code=WDJB-MJHT"),
-            ("verification_uri_complete", 1), ("expires_in", nil), ("expires_in", 0), ("expires_in", -1),
-            ("expires_in", 4_000_000_000), ("expires_in", "soon"), ("expires_in", .null), ("interval", -1),
-            ("interval", "often"), ("interval", 4_000_000_000),
+            ("expires_in", nil), ("expires_in", 0), ("expires_in", -1), ("expires_in", 4_000_000_000),
+            ("expires_in", "soon"), ("expires_in", .null),
         ] as [(String, JSON?)])
     func `one wrong member is refused and named`(name: String, value: JSON?) throws {
         let error = try #require(refusal { try Self.authorization { $0[name] = value } })

@@ -91,7 +91,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test(arguments: [["client_secret": "s"], ["client_id": 7], [] as JSON])
+    @Test(arguments: [["client_secret": "s"], ["client_id": true], [] as JSON])
     func `a stored document without a client ID is no registration`(document: JSON) {
         #expect(refusal { try ClientRegistration(document: document) }?.code == .invalidConfiguration)
     }
@@ -157,7 +157,7 @@ struct RegistrationTests {
     /// RFC 7591 §3.2.1: without it there is no client.
     @Test(
         arguments: [
-            (nil, "expected 'client_id', found none"), (7, "expected 'client_id' to be a string"),
+            (nil, "expected 'client_id', found none"), (true, "expected 'client_id' to be a string"),
             ("", "expected 'client_id', found none"), ("a\nb", "'client_id' to be 1 to"),
         ] as [(JSON?, String)])
     func `a response without a usable client id is refused`(value: JSON?, message: String) async throws {

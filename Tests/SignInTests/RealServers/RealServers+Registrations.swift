@@ -53,6 +53,13 @@ extension RealServer {
         }
 
     private static let chosenMethods: [RealServer] = [
+        RealServer("laravel/mcp", 2025, "client_id is a number", "its digits are the client ID") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editDocument { $0["client_id"] = 4711 }, at: .clientRegistration)
+                let client = try await fixture.start(register + [fixture.issuer]).outcome().result()
+                #expect(client["client_id"] == "4711")
+            }
+        },
         RealServer("SATOSA", 2025, "only client_secret_basic is listed", "register asks for it") {
             try await withDesk { fixture in
                 fixture.provider.fault(

@@ -59,7 +59,8 @@ extension RealServer {
     }
 
     /// The token response of a sign-in.
-    static let tokens: [RealServer] = [statuses, members, idTokens, lifetimes, hints, clientErrors].flatMap(\.self)
+    static let tokens: [RealServer] = [statuses, members, gateways, idTokens, lifetimes, hints, clientErrors].flatMap(
+        \.self)
 
     private static let members: [RealServer] = [
         RealServer("Twitch", 2026, "scope is an array", "accepted") {
@@ -103,6 +104,49 @@ extension RealServer {
             try await withDesk { fixture in
                 fixture.provider.fault(.editReply { $0.status = .accepted }, at: .token)
                 try await fixture.login().failure(1, "invalid_response")
+            }
+        },
+    ]
+
+    private static let gateways: [RealServer] = [
+        RealServer(
+            "a gateway", 2026, "a page with 403, or a redirect, in place of an answer to a poll", "the wait goes on"
+        ) {
+            let page = Reply(.forbidden, type: "text/html", "<title>Blocked</title>")
+            for fault in [.respond(page), .htmlPage, .redirect(to: "https://portal.example/")] as [Fault] {
+                try await withDesk(.device) { fixture in
+                    fixture.provider.fault(fault, at: .token)
+                    let process = try fixture.device()
+                    try await DeviceCode(process).decide("allow")
+                    _ = try await process.outcome().result()
+                }
+            }
+        },
+        RealServer("any", 2026, "a status without a page, or invalid JSON, in place of an answer to a poll", "refused")
+        {
+            for fault in [.status(.forbidden), .status(.badRequest), .status(.ok, json: ["a": 1])] as [Fault] {
+                try await withDesk(.device) { fixture in
+                    fixture.provider.fault(fault, at: .token)
+                    let process = try fixture.device()
+                    try await DeviceCode(process).decide("allow")
+                    try await process.outcome().failure(1, "invalid_response")
+                }
+            }
+        },
+        RealServer(
+            "a server of 2026", 2026, "verification_uri_complete or interval of a device cannot be used", "left out"
+        ) {
+            try await withDesk(.device) { fixture in
+                for (name, value) in [("verification_uri_complete", "/v?c=1"), ("interval", "5s")] as [(String, JSON)] {
+                    fixture.provider.fault(.editDocument { $0[name] = value }, at: .deviceAuthorization)
+                    let process = try fixture.device()
+                    let page = try await process.line { $0.hasSuffix("/device") }
+                    let code = try await process.line { $0.wholeMatch(of: /\s+[A-Z]{4}-[A-Z]{4}/) != nil }
+                    #expect(page.contains(fixture.issuer) && !code.isEmpty)
+                    process.send(SIGTERM)
+                    let outcome = try await process.outcome()
+                    #expect(!outcome.errors.contains("/v?c=1"), "\(outcome)")
+                }
             }
         },
     ]
@@ -322,6 +366,61 @@ extension RealServer {
                     #expect(fixture.provider.count(.token) == 2)
                 }
             },
+            RealServer(
+                "GitHub", 2026, "a dead refresh token: 200 with bad_refresh_token", "the second time, sign in again"
+            ) {
+                try await withDead(.status(.ok, json: ["error": "bad_refresh_token"])) { messages in
+                    #expect(!messages[0].contains("Sign in with"), "\(messages[0])")
+                    #expect(messages[1].contains(". Sign in with: sign-in login"), "\(messages[1])")
+                }
+            },
+            RealServer(
+                "Atlassian", 2024, "a dead refresh token: 403 with unauthorized_client",
+                "the second time, sign in again"
+            ) {
+                try await withDead(.oauthError("unauthorized_client", .forbidden)) { messages in
+                    #expect(messages[1].contains(". Sign in with: sign-in login"), "\(messages[1])")
+                }
+            },
+            RealServer(
+                "Twitch", 2026, "a dead refresh token at the first refresh: 400 with a message",
+                "the second time, the hint names the sign-in"
+            ) {
+                let fault = Fault.status(.badRequest, json: ["status": 400, "message": "Invalid refresh token"])
+                try await withDead(fault, refreshed: false) { messages in
+                    #expect(!messages[0].contains("sign in with"), "\(messages[0])")
+                    let hint = ". If the provider no longer accepts the session, sign in with: sign-in login"
+                    #expect(messages[1].contains(hint), "\(messages[1])")
+                }
+            },
+            RealServer("a firewall", 2026, "a refresh is answered with its page and 403", "the session stays, no hint")
+            {
+                let page = Reply(.forbidden, type: "text/html", "<title>Blocked</title>")
+                try await withDead(.respond(page)) { messages in
+                    #expect(messages.allSatisfy { !$0.lowercased().contains("sign in with") }, "\(messages)")
+                    #expect(messages[1].contains("the session stays"), "\(messages[1])")
+                }
+            },
+            RealServer(
+                "Google", 2026, "the access token, once the refresh token is revoked: invalid_token", "revoked, too"
+            ) {
+                try await withDesk { fixture in
+                    for isRefused in [false, true] {
+                        _ = try await fixture.login().result()
+                        let logout = ["logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json"]
+                        // The refresh token comes first.
+                        if isRefused {
+                            fixture.provider.fault(.oauthError("server_error"), at: .revocation)
+                        } else {
+                            fixture.provider.fault(.editReply { _ in }, at: .revocation)
+                        }
+                        fixture.provider.fault(.oauthError("invalid_token"), at: .revocation)
+                        let outcome = try await fixture.start(logout).outcome()
+                        let revoked: JSON = isRefused ? [] : ["refresh_token", "access_token"]
+                        #expect(try outcome.json()["revoked"] == revoked, "\(outcome)")
+                    }
+                }
+            },
             RealServer("GitLab", 2025, "revocation is answered with 204", "revoked") {
                 try await withDesk { fixture in
                     _ = try await fixture.login().result()
@@ -344,4 +443,24 @@ extension RealServer {
                 }
             },
         ]
+
+    /// Refreshes twice at a provider that refuses the refresh token, and passes on the messages.
+    private static func withDead(
+        _ fault: Fault, refreshed hasRefreshed: Bool = true, _ body: ([String]) throws -> Void
+    ) async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let refresh = ["token", "--force-refresh", "--json"]
+            if hasRefreshed { _ = try await fixture.start(refresh).outcome().result() }
+            fixture.provider.fault(fault, at: .token, times: 2)
+            var messages: [String] = []
+            for _ in 0..<2 {
+                let error = try await fixture.start(refresh).outcome().json()["error"]
+                messages.append(try #require(error?["message"]?.string))
+            }
+            try body(messages)
+            // The session stays.
+            _ = try await fixture.start(refresh).outcome().result()
+        }
+    }
 }

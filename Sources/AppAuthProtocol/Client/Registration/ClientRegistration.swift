@@ -71,7 +71,7 @@ public struct ClientRegistration: Sendable, Hashable {
 
     private init(_ object: ResponseObject, from server: SecureURL?, updating earlier: ClientRegistration?) throws {
         // RFC 7591 §3.2.1: client_id is REQUIRED. RFC 7592 §2.2: it stays the same.
-        clientID = try object.required("client_id") { try object.text($0) }
+        clientID = try object.required("client_id") { try object.textOrInteger($0) }
         if let earlier, !clientID.isExactly(earlier.clientID) {
             throw object.refusal("expected the 'client_id' of this client, found another")
         }
