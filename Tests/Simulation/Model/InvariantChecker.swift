@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
+import FoundationEssentials
 
 /// An observer of everything in a run, which checks the invariants with its own arithmetic.
 final class InvariantChecker {
@@ -209,7 +210,10 @@ final class InvariantChecker {
         let isNew = token.value != need.seen?.value
         if need.isForced, !isNew { return false }
         let left = lifetime - age
-        if left > 0, left >= need.minimumValidity?.seconds ?? min(60, lifetime / 10) { return true }
+        // A wall clock that has advanced by more than a minute beyond the age may mean that the machine stood still.
+        let wall = received[token.value].map { now.wall.timeIntervalSince($0.wall) } ?? 0
+        let sure = wall > age + 60 ? lifetime - wall : left
+        if sure > 0, sure >= need.minimumValidity?.seconds ?? min(60, lifetime / 10) { return true }
         return isNew && left > 0 && need.began.boot == now.boot && age <= elapsed(need.began, now)
     }
 
