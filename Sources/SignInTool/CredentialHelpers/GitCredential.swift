@@ -1,8 +1,11 @@
 internal import AppAuth
+internal import AppAuthProtocol
 
 /// The attributes that git and a helper exchange, one in each line as `name=value`: see git-credential(1).
 struct GitCredential {
     private var attributes: [(name: String, value: String)] = []
+    /// The values of the names that end with `[]`, in their order.
+    private var lists: [String: [String]] = [:]
 
     init() {}
 
@@ -18,9 +21,12 @@ struct GitCredential {
                 throw Self.refusal("expected lines with NAME=VALUE")
             }
             let name = String(decoding: line[..<end], as: UTF8.self)
-            guard !name.hasSuffix("[]") else { continue }
-            guard self[name] == nil else { throw Self.refusal("expected one value of '\(name)', found several") }
             let value = line[(end + 1)...]
+            guard !name.hasSuffix("[]") else {
+                lists[name, default: []].append(String(decoding: value, as: UTF8.self))
+                continue
+            }
+            guard self[name] == nil else { throw Self.refusal("expected one value of '\(name)', found several") }
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 throw Self.refusal("expected no control characters in the value of '\(name)'")
             }
@@ -31,6 +37,13 @@ struct GitCredential {
     subscript(name: String) -> String? {
         get { attributes.first { $0.name == name }?.value }
         set { if let newValue { attributes.append((name, newValue)) } }
+    }
+
+    /// Whether the server takes tokens only as such (RFC 6750 §2.1), and git, from 2.46 on, can send them so.
+    var isForBearer: Bool {
+        let schemes = lists["wwwauth[]", default: []].flatMap(Challenge.challenges).map(\.scheme)
+        return lists["capability[]", default: []].contains("authtype") && schemes.contains("bearer")
+            && !schemes.contains("basic")
     }
 
     var text: String { attributes.map { "\($0.name)=\($0.value)\n" }.joined() }

@@ -26,15 +26,20 @@ struct GitHelper: CredentialHelper {
         let request = try GitCredential(parsing: InputText.read())
         guard mayAnswer(request) else { return 0 }
         if operation == "erase" {
-            guard let rejected = request["password"] else { return 0 }
+            guard let rejected = request["password"] ?? request["credential"] else { return 0 }
             try await replace(rejected, of: session, console, limit)
         } else {
             let url = try SecureURL("\(request["protocol"] ?? "")://\(request["host"] ?? "")")
             let token = try await ServerOptions.token(
                 of: session, for: url.scheme == "https" ? nil : url, console, within: limit)
             var response = GitCredential()
-            response["username"] = request["username"] ?? server.username ?? ServerOptions.usualUsername
-            response["password"] = token.value.reveal()
+            if request.isForBearer {
+                (response["capability[]"], response["authtype"]) = ("authtype", "Bearer")
+                response["credential"] = token.value.reveal()
+            } else {
+                response["username"] = request["username"] ?? server.username ?? ServerOptions.usualUsername
+                response["password"] = token.value.reveal()
+            }
             response["password_expiry_utc"] = token.expiresAt.map { "\(Int($0.timeIntervalSince1970))" }
             try console.print(Array(response.text.utf8))
         }

@@ -120,6 +120,37 @@ struct GitHelperTests {
         }
     }
 
+    /// What git 2.46 and later send and take.
+    @Test(
+        arguments: [
+            (["wwwauth[]=Bearer realm=\"a\""], true), (["wwwauth[]=bearer"], true),
+            (["wwwauth[]=Negotiate, Bearer realm=\"a\""], true),
+            (["wwwauth[]=Bearer realm=\"a\"", "wwwauth[]=Basic realm=\"b\""], false),
+            (["wwwauth[]=Basic realm=\"Bearer\""], false),
+            ([], false), (["wwwauth[]=Bearer"], nil),
+        ] as [([String], Bool?)])
+    func `a server that takes only tokens gets the token as such`(fields: [String], isBearer: Bool?) async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            let token = try await fixture.run("token").output.dropLast()
+            let options = ["--host", "git.example.org", "--profile", "work"]
+            // An older git does not say that it can send it.
+            let capability = isBearer == nil ? [] : ["capability[]=authtype", "capability[]=state"]
+            let request = ["protocol=https", "host=git.example.org"]
+            let input = (capability + request + fields + ["", ""]).joined(separator: "\n")
+            let given = try await fixture.helper("git", options + ["get"], input: input).outcome()
+            let expected =
+                isBearer == true
+                ? ["capability[]=authtype", "authtype=Bearer", "credential=\(token)"]
+                : ["username=oauth2", "password=\(token)"]
+            #expect(given.outputLines.dropLast() == expected[...], "\(given)")
+            // The server has rejected it.
+            let rejected = (request + expected + ["", ""]).joined(separator: "\n")
+            #expect(try await fixture.helper("git", options + ["erase"], input: rejected).outcome().status == 0)
+            #expect(fixture.provider.count(.token) == 2)
+        }
+    }
+
     /// Who may have taken the port of a server that has ended.
     @Test(.enabled(if: geteuid() == 0, "only root can start a server as another user"), arguments: [1999, 999])
     func `a server on loopback that belongs to another user gets no token`(user: Int) async throws {
