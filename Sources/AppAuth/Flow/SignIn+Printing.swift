@@ -12,10 +12,11 @@ extension SignIn {
     /// own, `signIn.observe = SignIn.printURL`.
     public static let printURL: @Sendable (Event) -> Void = { event in
         switch event {
-        case .authorization(let url): print("If no browser opens, open this URL in one:", url)
+        case .authorization(let url): StandardError.print("If no browser opens, open this URL in one:", url)
         case .withoutBrowser(let error?, _):
-            print("No browser could be started: \(error.message). Open the URL above in any browser on this computer.")
-        case .stillWaiting(let request): for line in request.whatToCompare { print(line) }
+            StandardError.print(
+                "No browser could be started: \(error.message). Open the URL above in any browser on this computer.")
+        case .stillWaiting(let request): for line in request.whatToCompare { StandardError.print(line) }
         default: break
         }
     }
@@ -34,12 +35,6 @@ extension SignIn {
             case .stillWaiting: if unprinted.withLock({ $0 == nil }) { printURL(event) }
             default: break
             }
-        }
-    }
-
-    private static func print(_ lines: String...) {
-        Array((lines.joined(separator: "\n") + "\n").utf8).withUnsafeBytes { bytes in
-            _ = write(STDERR_FILENO, bytes.baseAddress, bytes.count)
         }
     }
 }

@@ -33,8 +33,15 @@ public struct SignOut: Sendable {
     public var appName: String
     /// The pages that the browser shows. If nil, the library's own pages with the app's name.
     public var pages: CompletionPages?
-    /// Called for each step, on any thread.
-    public var observe: @Sendable (Event) -> Void = { _ in }
+    /// Called for each step, on any thread. By default, ``printURL``.
+    public var observe: @Sendable (Event) -> Void = SignOut.printURL
+
+    /// An observer that prints the URL of ``Event/endSession(url:)`` to standard error: without it, the user would not know
+    /// what the sign-out waits for.
+    public static let printURL: @Sendable (Event) -> Void = { event in
+        guard case .endSession(let url) = event else { return }
+        StandardError.print("No browser was started. To sign out in yours too, open this URL on this computer:", url)
+    }
 
     /// The address that the provider redirects the browser to after a sign-out. It must be registered for the client
     /// (RP-Initiated Logout §3). Without one, the browser stays at the provider, which cannot confirm the sign-out.

@@ -11,6 +11,10 @@ struct RefreshGrant {
         let details = try AuthorizationDetails.check(form, context)
         let (now, configuration) = (context.now, context.configuration)
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
+            guard records.refreshTokens[value] != nil else {
+                return .failure(
+                    OAuthFailure.invalidGrant("the refresh token is unknown: this provider keeps none when it ends"))
+            }
             guard var token = records.refreshTokens[value], token.expiresAt > now,
                 let grant = records.grants[token.grantID], grant.clientID == client.id
             else { return .failure(OAuthFailure.invalidGrant("the refresh token is not valid for this client")) }

@@ -40,6 +40,23 @@ struct SignOutTests {
         #expect("\(report)" == "Signed out, in the browser too. The provider may still accept the tokens: offline.")
     }
 
+    @Test func `without a browser, the user learns the URL, unless the app has an observer`() async throws {
+        for isObserved in [false, true] {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                [isObserved = isObserved as Bool] in
+                try await World.run { world in
+                    var signOut = SignOut(appName: "Test")
+                    (signOut.browser, signOut.waitsWithoutBrowser) = (nil, false)
+                    if isObserved { signOut.observe = { _ in } }
+                    _ = try await signOut.run(world.signIn())
+                }
+            }
+            let output = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+            #expect(output.contains("open this URL") == !isObserved, "\(output)")
+            #expect(output.contains("http://127.0.0.1:") == !isObserved && !output.contains("id_token_hint"), "\(output)")
+        }
+    }
+
     // Several providers end all sessions of a user with the browser's.
     @Test(arguments: [nil, "before", "during", "elsewhere"])
     func `the browser is not sent to the provider if it may be signed in for a later session`(

@@ -66,6 +66,7 @@ struct HintTests {
     private static let mistakes: [(line: String, expected: String)] = [
         ("login --redirect-port 80000", "expected a number from 0 to 65535"),
         ("login --timeout 0", "expected more than 0 and at most 1000000"),
+        ("login --timeout 1000000.5", "expected more than 0 and at most 1000000"),
         ("login --max-age -1", "expected a number from 0 to 4294967295"),
         ("login --preset azure", "Please provide one of 'google' and 'github'."),
         ("login --store file:~/x", "use $HOME, or ./~ for that name"),
