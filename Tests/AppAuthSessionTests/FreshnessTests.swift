@@ -82,6 +82,10 @@ struct FreshnessTests {
         #expect(token(0).timeToRefresh(at: after(10, step: 7200)) == .zero)
         #expect(!token(0).isFresh(at: after(10, step: 7200), minimumValidity: .seconds(600)))
         #expect(!token(0).isExpired(at: after(10, step: 7200)))
+        #expect(token(0).validity(at: after(10, step: 7200)) == .zero)
+        // Where nothing can be refreshed.
+        #expect(token(0).lasts(.seconds(3590), at: after(10, step: 7200)))
+        #expect(!token(0).lasts(.seconds(3591), at: after(10, step: 7200)))
         // Without a battery, the clock began at 1970, and was set afterwards.
         #expect(token(7200).isFresh(at: after(10, step: 7200)))
     }

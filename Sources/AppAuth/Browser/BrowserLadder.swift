@@ -4,10 +4,10 @@
 /// |---|---|
 /// | the entries of `$BROWSER` | always, and then nothing else is tried. Entries for the terminal are skipped |
 /// | `wslview`, then `powershell.exe` | under WSL: the browser of Windows, where the user is signed in |
-/// | `flatpak-spawn --host xdg-open` or `distrobox-host-exec xdg-open` | in a container of Toolbx or Distrobox: the host's |
+/// | `flatpak-spawn --host xdg-open` or `distrobox-host-exec xdg-open` | with a display in a container of Toolbx or Distrobox |
 /// | `xdg-open`, then `gio open` | with a display; in a Flatpak or Snap also without, since both use the portal there |
 ///
-/// `xdg-open` and `gio` are omitted if the desktop belongs to another user, except under WSL. They are also omitted if
+/// These two rows are omitted if the desktop belongs to another user, except under WSL. They are also omitted if
 /// they would open a browser for the terminal, except in a Flatpak or a Snap.
 package struct BrowserLadder: Sendable, Hashable {
     package private(set) var commands: [BrowserCommand] = []
@@ -34,9 +34,6 @@ package struct BrowserLadder: Sendable, Hashable {
     private mutating func addOpeners(in desktop: DesktopSession) {
         let isWSL = desktop.isWSL
         if isWSL { commands += [BrowserCommand("wslview")] + BrowserCommand.powerShell }
-        // These have no browser of their own, as a rule, and share the host's network.
-        if desktop.has("TOOLBOX_PATH") { commands.append(BrowserCommand("flatpak-spawn --host xdg-open")) }
-        if desktop.has("DISTROBOX_ENTER_PATH") { commands.append(BrowserCommand("distrobox-host-exec xdg-open")) }
         guard desktop.hasDisplay || desktop.isSandbox else {
             if !isWSL { obstacles.append(.noDisplay) }
             return
@@ -45,6 +42,9 @@ package struct BrowserLadder: Sendable, Hashable {
         if let entry = desktop.defaultBrowser, BrowserCommand.isForTerminal(entry: entry), !desktop.isSandbox {
             return obstacles.append(.textBrowser(entry))
         }
+        // These have no browser of their own, as a rule, and share the host's network.
+        if desktop.has("TOOLBOX_PATH") { commands.append(BrowserCommand("flatpak-spawn --host xdg-open")) }
+        if desktop.has("DISTROBOX_ENTER_PATH") { commands.append(BrowserCommand("distrobox-host-exec xdg-open")) }
         commands += [.xdgOpen, BrowserCommand("gio open")]
     }
 }

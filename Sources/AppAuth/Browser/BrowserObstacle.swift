@@ -1,5 +1,5 @@
 /// An obstacle between the user and a browser, or between that browser and this program, or a weakness in the user's
-/// protection. Most are found before a browser is started, the others when it or its opener comes back.
+/// protection. Most are found before a browser is started, the others when its opener fails or a program connects.
 public struct BrowserObstacle: Sendable, Hashable {
     /// The kind of obstacle.
     public let kind: Kind

@@ -57,11 +57,12 @@ final class CurlHandle {
         note(option, shims_curl_set_data_callback(library.curl, easy, option, value))
     }
 
-    /// Sets the callback that runs each time the handle is connected and about to send its request.
+    /// Ends a connection whose peer acknowledges nothing for this long (`TCP_USER_TIMEOUT`).
     func limitSilence(_ limit: Duration) {
         shims_curl_limit_silence(library.curl, easy, UInt32(limit.wholeMilliseconds))
     }
 
+    /// Sets the callback that runs each time the handle is connected and about to send its request.
     func setBeforeRequest(_ value: @escaping shims_curl_prereq_callback) {
         note(SHIMS_CURLOPT_PREREQFUNCTION, shims_curl_set_prereq_callback(library.curl, easy, value))
     }

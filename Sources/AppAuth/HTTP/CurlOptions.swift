@@ -28,7 +28,10 @@ struct CurlOptions: Sendable {
         // A stream is passed on as it is. If its server has gone without a word, the kernel finds out.
         if request.stream == nil { handle.set(SHIMS_CURLOPT_ACCEPT_ENCODING, "") }
         handle.set(SHIMS_CURLOPT_TCP_KEEPALIVE, request.stream != nil)
-        handle.limitSilence(.seconds(20))
+        // A server that takes long to read an upload is not silent, but the kernel's limit would end it.
+        if request.stream?.body == nil { handle.limitSilence(.seconds(request.stream == nil ? 20 : 120)) }
+        // After a change of network, an older connection may lead nowhere.
+        handle.set(SHIMS_CURLOPT_MAXAGE_CONN, 30)
         limit(handle, request)
         secure(handle)
         route(handle, target)

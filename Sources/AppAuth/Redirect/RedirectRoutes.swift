@@ -144,7 +144,7 @@ package struct RedirectRoutes: ConnectionRules {
         let parts = head.authority.split(separator: ":", omittingEmptySubsequences: false)
         let isLoopback =
             ["localhost", "127.0.0.1", "[::1]"].contains(parts.dropLast().joined(separator: ":"))
-            && parts.last?.allSatisfy(\.isNumber) == true
+            && parts.last.flatMap { UInt16($0) } != nil
         return isLoopback ? .otherAddress(head.authority, insteadOf: expected) : nil
     }
 

@@ -25,8 +25,8 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
         var rules: Rules
         var phase = RedirectPhase.open
         var ignored = 0
-        /// What stood between the browser and the redirect.
-        var obstacles: Set<BrowserObstacle> = []
+        /// What stood between the browser and the redirect, one of each kind.
+        var obstacles: [BrowserObstacle.Kind: BrowserObstacle] = [:]
         /// Learns each obstacle once.
         var learn: (@Sendable (BrowserObstacle) -> Void)?
         var waiter: Waiter?
@@ -113,7 +113,7 @@ extension SocketServer {
     func onObstacle(_ learn: @escaping @Sendable (BrowserObstacle) -> Void) {
         let met = state.withLock { state in
             state.learn = learn
-            return state.obstacles
+            return state.obstacles.values
         }
         met.forEach(learn)
     }
@@ -212,9 +212,11 @@ extension SocketServer {
 
     /// Counts a request or a connection that has no effect.
     func ignore(_ obstacle: BrowserObstacle?) {
-        let learn = state.withLock { state in
+        let learn = state.withLock { state -> (@Sendable (BrowserObstacle) -> Void)? in
             state.ignored += 1
-            return obstacle.map { state.obstacles.insert($0).inserted } == true ? state.learn : nil
+            guard let obstacle, state.obstacles[obstacle.kind] == nil else { return nil }
+            state.obstacles[obstacle.kind] = obstacle
+            return state.learn
         }
         if let obstacle { learn?(obstacle) }
     }

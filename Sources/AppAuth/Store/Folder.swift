@@ -171,7 +171,7 @@ extension AuthError {
             isTemporary: [
                 ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM,
                 // Errors of a network file system whose server does not respond.
-                ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN, ENOLCK,
+                ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN,
             ].contains(code))
     }
 }

@@ -53,7 +53,11 @@ final class ByteLock: Sendable {
     var obstacle: Int32 { ByteLock.obstacle(descriptor) }
 
     /// Returns the error of a lock on a byte that no lock uses; 0 if the file can be locked. The lock ends with the descriptor.
-    static func obstacle(_ descriptor: Int32) -> Int32 { shims_try_lock_byte(descriptor, 2) }
+    static func obstacle(_ descriptor: Int32) -> Int32 {
+        let error = shims_try_lock_byte(descriptor, 2)
+        // Another process tries it at this moment.
+        return [EAGAIN, EACCES].contains(error) ? 0 : error
+    }
 
     /// Releases the lock, if it is held, and closes the file. Further calls have no effect.
     func release() {

@@ -7,7 +7,9 @@ struct MissingDocuments {
     private var found: [(location: SecureURL, error: AuthError)] = []
 
     /// The error that says to try again later: a location may have the document.
-    var trouble: AuthError? { found.lazy.map(\.error).first(where: \.isTemporary) }
+    var trouble: AuthError? {
+        found.lazy.map(\.error).first { $0.isTemporary && $0.connectionProblem?.isOfCertificate != true }
+    }
 
     /// Returns the document at a location; nil if it is not there.
     ///
@@ -33,7 +35,7 @@ struct MissingDocuments {
         guard var error = trouble ?? found.first?.error else { return AuthError(.invalidResponse, .discovery, message) }
         if found.allSatisfy(\.error.isUnreachable) { return error }
         let list = found.map { "\($0.location) (\($0.error.shortReason(at: $0.location)))" }.joined(separator: ", ")
-        error.message = "\(message) at \(list). \(error.isTemporary ? "Try again later" : remedy)".shortened(to: 1000)
+        error.message = "\(message) at \(list). \(trouble == nil ? remedy : "Try again later")".shortened(to: 1000)
         return error
     }
 }

@@ -17,9 +17,11 @@ extension TransportResponse {
     }
 
     /// Whether the response is one of a gateway or of a network's log-in page, in place of the token endpoint's: a page with a
-    /// status that the endpoint has for no page, or a redirect. The next request may reach the endpoint.
+    /// status that the endpoint has for no page, or a redirect that is not for good. The next request may reach the endpoint.
+    /// A JSON object is the endpoint's own, whatever its type says.
     var isFromBetween: Bool {
-        status.kind == .redirection || mediaType == "text/html" && [.ok, .forbidden].contains(status)
+        if status.kind == .redirection { return ![.movedPermanently, .permanentRedirect].contains(status) }
+        return mediaType == "text/html" && [.ok, .forbidden].contains(status) && (try? parsedBody)?.object == nil
     }
 
     /// Returns the OAuth error of a response (RFC 6749 §5.2), or an error about the status if it has none.

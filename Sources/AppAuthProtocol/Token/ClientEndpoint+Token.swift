@@ -24,7 +24,7 @@ extension ClientEndpoint {
         response.secrets = sent.secrets
         guard response.isAccepted else {
             var error = response.oauthError(from: url, stage: stage)
-            if response.isFromBetween { error.isTemporary = true }
+            if error.server == nil, response.isFromBetween { error.isTemporary = true }
             // Any other success than an accepted one (RFC 6749 §5.1) may have used up the refresh token, and brought a new one.
             if response.status.kind == .successful {
                 error.rotatedRefreshToken = TokenResponse.refreshToken(of: response)

@@ -35,7 +35,8 @@ package struct PollingSchedule: Sendable, Hashable {
         default:
             // §3.5: on a connection timeout the client MUST poll less often; doubling the interval is RECOMMENDED. The
             // same applies here to servers that are down or overloaded.
-            guard error.isTemporary else { return .end(error) }
+            // The user is there, and can do something about a certificate.
+            guard error.isTemporary, error.connectionProblem?.isOfCertificate != true else { return .end(error) }
             failures = min(failures + 1, Self.mostDoublings)
             let doubled = interval * (1 << failures)
             let pause = pause(min(doubled, max(Self.longestPause, interval * 2)), error)

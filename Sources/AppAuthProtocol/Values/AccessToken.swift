@@ -99,6 +99,17 @@ public struct AccessToken: Sendable, Hashable {
         return lifetime - age >= min(.seconds(60), lifetime / 10)
     }
 
+    /// Returns how long the token is still valid: zero if that cannot be determined, and nil if its lifetime is unknown.
+    package func validity(at now: Timestamp) -> Duration? {
+        lifetime.map { max(.zero, $0 - (greatestAge(at: now) ?? $0)) }
+    }
+
+    /// Returns whether the token stays valid for a time, whatever the wall clock says; false if its age cannot be determined.
+    package func lasts(_ time: Duration, at now: Timestamp) -> Bool {
+        guard let lifetime else { return true }
+        return age(at: now).map { lifetime - $0 >= time } ?? false
+    }
+
     /// Returns how long the token stays fresh by default: zero if it is not fresh, and nil if its lifetime is unknown.
     package func timeToRefresh(at now: Timestamp) -> Duration? {
         guard let lifetime else { return nil }
@@ -116,13 +127,8 @@ public struct AccessToken: Sendable, Hashable {
     }
 
     /// Returns the age from which the token may need a refresh; nil if it cannot be determined.
-    ///
-    /// The time since boot stands still with a virtual machine that is paused or restored, and with the host of some. Then
-    /// the wall clock is ahead of it, of this machine's time at receipt and of the server's. A clock that was wrong at
-    /// receipt and was set since is ahead of only one of them.
     private func greatestAge(at now: Timestamp) -> Duration? {
-        guard let age = age(at: now) else { return nil }
-        let passed = Duration(from: max(received.wall, serverDate ?? received.wall), to: now.wall)
-        return passed > age + .seconds(Timestamp.tolerance) ? passed : age
+        guard received.isInSameBoot(as: now) else { return age(at: now) }
+        return received.greatestElapsed(until: now, orSince: serverDate)
     }
 }

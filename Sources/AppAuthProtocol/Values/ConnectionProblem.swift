@@ -22,4 +22,9 @@ package enum ConnectionProblem: Sendable, Hashable {
     case roots
     /// The server on loopback belongs to another user.
     case otherUser
+
+    /// Whether time alone seldom helps: somebody has to change a certificate, the trusted ones or the clock.
+    var isOfCertificate: Bool {
+        [.untrustedRoot, .certificateDate, .certificateHost, .certificate].contains(self)
+    }
 }

@@ -40,7 +40,7 @@ public struct Timestamp: Sendable, Hashable {
     }()
 
     /// How far the wall clocks of two machines that share a record, or a clock that is being adjusted, may differ.
-    static let tolerance: TimeInterval = 60
+    private static let tolerance: TimeInterval = 60
 
     /// Returns whether both are of the same boot. If the kernel does not identify the boot (in a service without
     /// `/proc/sys`), the clocks decide: they agree only if neither was set or restarted. A clock that went back since then
@@ -60,6 +60,21 @@ public struct Timestamp: Sendable, Hashable {
         if isInSameBoot(as: later) { return max(.zero, later.sinceBoot - sinceBoot) }
         let difference = later.wall.timeIntervalSince(wall)
         return difference >= -Self.tolerance ? Duration(from: wall, to: later.wall) : nil
+    }
+}
+
+extension Timestamp {
+    /// Returns the time to a later one by the clock that has advanced further; nil if it is unknown.
+    ///
+    /// The time since boot stands still with a virtual machine that is paused or restored, and with the host of some. Then
+    /// the wall clock is ahead of it.
+    ///
+    /// - Parameter other: The time of the same moment by a clock elsewhere. A clock that was wrong then, and was set since, is
+    ///   ahead of only one of the two.
+    package func greatestElapsed(until later: Timestamp, orSince other: Date? = nil) -> Duration? {
+        guard let elapsed = elapsed(until: later) else { return nil }
+        let passed = Duration(from: max(wall, other ?? wall), to: later.wall)
+        return passed > elapsed + .seconds(Self.tolerance) ? passed : elapsed
     }
 }
 

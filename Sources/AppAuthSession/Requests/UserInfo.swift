@@ -27,7 +27,8 @@ extension AuthState {
         }
         let claims = try await claims(in: response)
         guard let subject = claims.subject, !subject.isEmpty else {
-            throw Self.refusal("expected 'sub' to be a text, found \(claims["sub"].foundKind)")
+            let found = claims.subject == nil ? claims["sub"].foundKind : "an empty one"
+            throw Self.refusal("expected 'sub' to be a text, found \(found)")
         }
         if let idToken = record.idToken, !subject.isExactly(idToken.subject) {
             throw Self.refusal("expected the 'sub' of the ID token, found another")

@@ -89,7 +89,7 @@ extension SessionRules {
             return Decision(.handOut(token), isNew ? .renewed(record) : nil)
         }
         guard let credential = record.credential else {
-            if let token, need.acceptsForNow(token, at: now) { return Decision(.handOut(token)) }
+            if let token, need.acceptsUnrefreshed(token, at: now) { return Decision(.handOut(token)) }
             // OpenID Connect Core §11: providers ignore offline_access without prompt=consent.
             let wasRequested = (record.scope + record.withheldScope).contains(.offlineAccess)
             return Decision(

@@ -43,6 +43,11 @@ package enum SessionRules {
             !isForced && minimumValidity == nil && !token.isExpired(at: now)
         }
 
+        /// Whether the caller takes this token of a session that cannot be refreshed.
+        func acceptsUnrefreshed(_ token: AccessToken, at now: Timestamp) -> Bool {
+            acceptsForNow(token, at: now) || !isForced && minimumValidity.map { token.lasts($0, at: now) } == true
+        }
+
         /// Whether a token satisfies the caller. A token that was issued after the caller began does, however short its
         /// lifetime: a server with lifetimes of a second must not be asked again and again.
         package func accepts(_ token: AccessToken, at now: Timestamp) -> Bool {

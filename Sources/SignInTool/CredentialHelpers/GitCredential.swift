@@ -23,7 +23,8 @@ struct GitCredential {
             let name = String(decoding: line[..<end], as: UTF8.self)
             let value = line[(end + 1)...]
             guard !name.hasSuffix("[]") else {
-                lists[name, default: []].append(String(decoding: value, as: UTF8.self))
+                // An empty value ends the list so far.
+                lists[name] = value.isEmpty ? [] : lists[name, default: []] + [String(decoding: value, as: UTF8.self)]
                 continue
             }
             guard self[name] == nil else { throw Self.refusal("expected one value of '\(name)', found several") }

@@ -16,8 +16,16 @@ final class StoreChanges: Sendable {
         // All files there are replaced as a whole.
         @Sendable func watch() -> Bool { inotify_add_watch(descriptor, path, UInt32(IN_MOVED_TO | IN_DELETE)) >= 0 }
         guard descriptor >= 0, watch() else {
-            problem = String(cString: strerror(errno))
+            let error = errno
             if descriptor >= 0 { close(descriptor) }
+            switch error {
+            case EMFILE, ENOSPC:
+                problem =
+                    "the limit of inotify is reached. To raise it, set fs.inotify.max_user_instances and "
+                    + "fs.inotify.max_user_watches with sysctl"
+            case ENOSYS: problem = "this system has no inotify"
+            default: throw AuthError.unopened(path, path, "cannot be watched", errno: error)
+            }
             return
         }
         problem = nil

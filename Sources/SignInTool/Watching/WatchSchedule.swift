@@ -73,7 +73,7 @@ package struct WatchSchedule: Sendable {
         guard record.renewsItself, record.end == nil else { return nil }
         // A refresh token that must be used from time to time is used in good time.
         let use = record.announced.use.map {
-            max(.zero, $0.length * (0.6 + spread / 10) - ($0.length - $0.remaining(at: now)))
+            max(.zero, $0.length * (0.6 + spread / 10) - ($0.begin.greatestElapsed(until: now) ?? $0.length))
         }
         guard let due = [use, timeToRefreshToken(at: now)].compactMap(\.self).min() else { return nil }
         let pause = record.refreshPause(at: now)?.retryDelay ?? .zero
@@ -91,7 +91,7 @@ package struct WatchSchedule: Sendable {
     private func timeToRefreshToken(at now: Timestamp) -> Duration? {
         guard let token = record.accessToken else { return .zero }
         // A token for one use is only refreshed for a caller.
-        guard let lifetime = token.lifetime, lifetime > .zero, let remaining = validity(of: token, at: now) else {
+        guard let lifetime = token.lifetime, lifetime > .zero, let remaining = token.validity(at: now) else {
             return nil
         }
         let least = min(.seconds(60), lifetime / 20)
@@ -102,11 +102,7 @@ package struct WatchSchedule: Sendable {
     /// The validity that no token has but a new one; nil if the validity is unknown.
     package func validityOfNewToken(at now: Timestamp) -> Duration? {
         guard let token = record.accessToken else { return .zero }
-        return validity(of: token, at: now).map { $0 + .seconds(1) }
-    }
-
-    private func validity(of token: AccessToken, at now: Timestamp) -> Duration? {
-        token.lifetime.map { Term(from: token.received, for: $0).remaining(at: now) }
+        return token.validity(at: now).map { $0 + .seconds(1) }
     }
 
     // MARK: - Reminders
@@ -157,7 +153,7 @@ package struct WatchSchedule: Sendable {
         if let told, let passed = told.first.elapsed(until: now) {
             moments += told.need.times.map { Optional($0 - passed) }
         }
-        if !record.renewsItself { moments.append(record.accessToken.flatMap { validity(of: $0, at: now) }) }
+        if !record.renewsItself { moments.append(record.accessToken.flatMap { $0.validity(at: now) }) }
         // What is due already is a need, of which the user has been told.
         let reminder = moments.compactMap(\.self).filter { $0 > .zero }.min()
         return [timeToRefresh(at: now), reminder].compactMap(\.self).min()

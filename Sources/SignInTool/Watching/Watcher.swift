@@ -33,9 +33,7 @@ struct Watcher {
     mutating func run() async throws {
         let changes = try StoreChanges(in: StateFolder().path)
         if let problem = changes.problem {
-            console.say(
-                "What other programs change is noticed within a minute, because inotify has no room (\(problem)). Raise "
-                    + "fs.inotify.max_user_instances and fs.inotify.max_user_watches with sysctl.")
+            console.say("This command notices changes by other programs within a minute: \(problem).")
         }
         defer { for profile in sessions.keys { notifier.withdraw(profile) } }
         while true {

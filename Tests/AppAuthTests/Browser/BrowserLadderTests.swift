@@ -35,9 +35,12 @@ struct BrowserLadderTests {
     }
 
     @Test(arguments: [("TOOLBOX_PATH", "flatpak-spawn"), ("DISTROBOX_ENTER_PATH", "distrobox-host-exec")])
-    func `a container for work opens the browser of its host`(variable: String, program: String) {
-        expect(DesktopSession(environment: [variable: "/usr/bin/x", "DISPLAY": ":0"]), [program, "xdg-open", "gio"])
-        expect(DesktopSession(environment: [variable: "/usr/bin/x"]), [program], [.noDisplay])
+    func `in a Toolbx or Distrobox container, the browser of the host is opened`(variable: String, program: String) {
+        let display = [variable: "/usr/bin/x", "DISPLAY": ":0"]
+        expect(DesktopSession(environment: display), [program, "xdg-open", "gio"])
+        expect(DesktopSession(environment: [variable: "/usr/bin/x"]), [], [.noDisplay])
+        let sudo = display.merging(["SUDO_UID": "1000"]) { $1 }
+        expect(DesktopSession(environment: sudo, user: 0), [], [.anotherUser])
     }
 
     @Test(arguments: [[:], ["DISPLAY": ""], ["DISPLAY": "", "WAYLAND_DISPLAY": ""]])

@@ -153,9 +153,11 @@ struct OpenerTests {
             let openers = try OpenerFolder()
             for name in ["xdg-open", "chosen"] { try openers.addRecording(name) }
             let browser = Browser.system
-            for name in ["BROWSER", "SUDO_UID", "PKEXEC_UID", "WSL_DISTRO_NAME", "WSL_INTEROP", "XDG_RUNTIME_DIR"] {
-                unsetenv(name)
-            }
+            for name in [
+                "BROWSER", "SUDO_UID", "PKEXEC_UID", "WSL_DISTRO_NAME", "WSL_INTEROP", "XDG_RUNTIME_DIR",
+                "TOOLBOX_PATH",
+                "DISTROBOX_ENTER_PATH",
+            ] { unsetenv(name) }
             setenv("XAUTHORITY", openers.path, 1)
             setenv("XDG_CONFIG_HOME", openers.path, 1)
             setenv("DISPLAY", ":0", 1)

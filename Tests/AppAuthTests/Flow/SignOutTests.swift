@@ -53,7 +53,8 @@ struct SignOutTests {
             }
             let output = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
             #expect(output.contains("open this URL") == !isObserved, "\(output)")
-            #expect(output.contains("http://127.0.0.1:") == !isObserved && !output.contains("id_token_hint"), "\(output)")
+            #expect(
+                output.contains("http://127.0.0.1:") == !isObserved && !output.contains("id_token_hint"), "\(output)")
         }
     }
 

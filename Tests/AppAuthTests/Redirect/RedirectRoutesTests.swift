@@ -97,7 +97,7 @@ struct RedirectRoutesTests {
         let step = routes.read([22, 3, 1, 2, 0, 1][...], of: &request, in: .open)
         guard case .ignore(let response, let obstacle) = step else { return #expect(Bool(false), "\(step)") }
         #expect((try? WireResponse(response).status) == 400 && obstacle?.kind == .httpsRequested)
-        // Only at the begin of a connection.
+        // Only at the beginning of a connection.
         #expect(routes.read(Array("GET".utf8)[...], of: &request, in: .open) == .readMore)
         guard case .ignore(_, nil) = routes.read([22, 3, 1][...], of: &request, in: .open) else {
             return #expect(Bool(false), "an obstacle within a request")

@@ -127,7 +127,7 @@ struct GitHelperTests {
             (["wwwauth[]=Negotiate, Bearer realm=\"a\""], true),
             (["wwwauth[]=Bearer realm=\"a\"", "wwwauth[]=Basic realm=\"b\""], false),
             (["wwwauth[]=Basic realm=\"Bearer\""], false),
-            ([], false), (["wwwauth[]=Bearer"], nil),
+            ([], false), (["wwwauth[]=Bearer"], nil), (["wwwauth[]=Basic", "wwwauth[]=", "wwwauth[]=Bearer"], true),
         ] as [([String], Bool?)])
     func `a server that takes only tokens gets the token as such`(fields: [String], isBearer: Bool?) async throws {
         try await withDesk { fixture in

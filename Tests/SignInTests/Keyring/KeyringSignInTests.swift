@@ -66,7 +66,6 @@ struct KeyringSignInTests {
         }
     }
 
-    /// As after a removal with Seahorse. The advice must lead to the same place.
     @Test(
         .enabled("this system allows no mounts (unshare --mount)") {
             try await Namespace.isPossible(Namespace.sessionBus(at: "/dev/null"))
@@ -86,6 +85,7 @@ struct KeyringSignInTests {
         }
     }
 
+    /// As after a removal with Seahorse. The advice must lead to the same place.
     @Test func `a session that is gone from the keyring is advised to be there again`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in

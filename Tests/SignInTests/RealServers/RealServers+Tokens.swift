@@ -71,7 +71,7 @@ extension RealServer {
                 _ = try await fixture.run("token", "--force-refresh", "--json").result()
             }
         },
-        RealServer("a server of 2026", 2026, "expires_in is in milliseconds, or the largest number", "accepted") {
+        RealServer("several servers", 2026, "expires_in is in milliseconds, or the largest number", "accepted") {
             try await withDesk { fixture in
                 for lifetime in [31_536_000_000, 9_223_372_036_854_775_807] as [JSON] {
                     fixture.provider.fault(.editDocument { $0["expires_in"] = lifetime }, at: .token, times: nil)
@@ -122,6 +122,17 @@ extension RealServer {
                 }
             }
         },
+        RealServer("a server on PHP", 2026, "an OAuth error with the type of a page", "it is the error") {
+            for status in [.ok, .forbidden] as [HTTPResponse.Status] {
+                try await withDesk { fixture in
+                    try await fixture.signIn()
+                    let reply = Reply(status, type: "text/html", #"{"error":"invalid_grant"}"#)
+                    fixture.provider.fault(.respond(reply), at: .token)
+                    let refresh = try await fixture.run("token", "--force-refresh", "--json")
+                    try refresh.failure(1, "sign_in_required")
+                }
+            }
+        },
         RealServer("any", 2026, "a status without a page, or invalid JSON, in place of an answer to a poll", "refused")
         {
             for fault in [.status(.forbidden), .status(.badRequest), .status(.ok, json: ["a": 1])] as [Fault] {
@@ -134,7 +145,7 @@ extension RealServer {
             }
         },
         RealServer(
-            "a server of 2026", 2026, "verification_uri_complete or interval of a device cannot be used", "left out"
+            "several servers", 2026, "verification_uri_complete or interval of a device cannot be used", "left out"
         ) {
             try await withDesk(.device) { fixture in
                 for (name, value) in [("verification_uri_complete", "/v?c=1"), ("interval", "5s")] as [(String, JSON)] {

@@ -29,7 +29,7 @@ struct SleepingMachineTests {
         .enabled("the kernel lends no clock of its own to a process (unshare --time)") {
             try await Namespace.isPossible(Namespace.later(by: 7200))
         })
-    func `what a container with a clock of its own stored stops nobody outside`() async throws {
+    func `a failure in a container with its own clock delays no refresh outside`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
             fixture.provider.fault(.unavailable(retryAfter: 1), at: .token, times: 2)

@@ -65,6 +65,15 @@ struct WatchScheduleTests {
         #expect(schedule.validityOfNewToken(at: Self.after(due)) == .seconds(lifetime - due + 1))
     }
 
+    /// A paused virtual machine: the wall clock goes on, and the time since boot has stood still.
+    @Test func `a machine that stood still refreshes at once`() throws {
+        let schedule = WatchSchedule(try record()) { 0.5 }
+        let later = Timestamp(
+            wall: Self.begin.wall + 7200, sinceBoot: Self.begin.sinceBoot + .seconds(60), boot: Self.begin.boot)
+        #expect(schedule.timeToRefresh(at: later) == .zero)
+        #expect(schedule.validityOfNewToken(at: later) == .seconds(1))
+    }
+
     @Test func `a session that cannot be refreshed is not`() throws {
         #expect(WatchSchedule(try record(refreshToken: nil)).timeToRefresh(at: Self.after(3600)) == nil)
         #expect(WatchSchedule(try ended()).timeToRefresh(at: Self.after(3600)) == nil)
