@@ -144,7 +144,8 @@ extension Torture {
         #expect(newRefreshes == 1)
         // By hours the provider's clock helps. A year is too much to believe for an ID token, which is then not used.
         _ = try outcome.result()
-        return 0
+        // When a clock that was a year behind is set, the machine might have stood still for that year.
+        return step == "-365d" ? 1 : 0
     }
 
     private func limited(_ limit: String) throws -> ChildProcess {
