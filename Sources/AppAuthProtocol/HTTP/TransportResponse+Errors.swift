@@ -18,7 +18,7 @@ extension TransportResponse {
 
     /// Whether the response is one of a gateway or of a network's log-in page, in place of the token endpoint's: a page with a
     /// status that the endpoint has for no page, or a redirect that is not for good. The next request may reach the endpoint.
-    /// A JSON object is the endpoint's own, whatever its type says.
+    /// A JSON object is from the endpoint itself, even if its media type is that of a page.
     var isFromBetween: Bool {
         if status.kind == .redirection { return ![.movedPermanently, .permanentRedirect].contains(status) }
         return mediaType == "text/html" && [.ok, .forbidden].contains(status) && (try? parsedBody)?.object == nil

@@ -104,7 +104,8 @@ public struct AccessToken: Sendable, Hashable {
         lifetime.map { max(.zero, $0 - (greatestAge(at: now) ?? $0)) }
     }
 
-    /// Returns whether the token stays valid for a time, whatever the wall clock says; false if its age cannot be determined.
+    /// Returns whether the token stays valid for this long, without regard to the wall clock; false if its age cannot be
+    /// determined.
     package func lasts(_ time: Duration, at now: Timestamp) -> Bool {
         guard let lifetime else { return true }
         return age(at: now).map { lifetime - $0 >= time } ?? false

@@ -23,7 +23,7 @@ package enum ConnectionProblem: Sendable, Hashable {
     /// The server on loopback belongs to another user.
     case otherUser
 
-    /// Whether time alone seldom helps: somebody has to change a certificate, the trusted ones or the clock.
+    /// Whether the certificate is the reason. Waiting seldom helps.
     var isOfCertificate: Bool {
         [.untrustedRoot, .certificateDate, .certificateHost, .certificate].contains(self)
     }
