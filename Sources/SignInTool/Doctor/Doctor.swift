@@ -45,7 +45,7 @@ struct Doctor: Command {
             uri = try await examination.checkRedirect(redirect(of: target), console.environment)
         }
         if let target { try await check(target, redirectURI: uri, &examination) }
-        if let record { try check(record, in: store, &examination, console) }
+        if let record { try await check(record, in: store, &examination, console) }
         return try finish(examination, console)
     }
 
@@ -132,32 +132,44 @@ struct Doctor: Command {
         (signIn.options.resources, signIn.options.isPushed) = (target.resources, asked.par)
         let page: [ProviderMetadata.Endpoint] = redirectURI == nil ? [] : [.authorization]
         guard let client = try await examination.checkProvider(of: signIn, requiring: page + [.token]) else { return }
-        examination.checkRequest(signIn.configuration, at: client.provider)
+        try await examination.checkRequest(signIn.configuration, at: client.provider)
         guard let redirectURI, !client.id.isEmpty, client.provider[.authorization] != nil,
             client.provider[.token] != nil
         else { return }
         try await examination.checkClient(client, of: signIn, redirectURI: redirectURI)
     }
 
-    /// Checks a stored session.
+    /// Checks the tokens of a stored session.
     private func check(
         _ record: AuthStateRecord, in store: (any TokenStore)?, _ examination: inout Examination, _ console: Console
-    ) throws {
-        if let reason = record.reasonToSignIn {
+    ) async throws {
+        try await examination.check("tokens") { examination in
             let line = try? sessionOptions.line(store, record, console).shellLine
-            let remedy = line.map { "Sign in with: \($0)" }
-            return examination.add(Finding(.sessionOver, "the session is over: \(reason)", remedy: remedy))
+            findings(of: record, signInWith: line).forEach { examination.add($0) }
+            return "of \(record.userDescription)"
         }
-        let wasAsked = record.requestedScope.contains(.offlineAccess)
+    }
+
+    private func findings(of record: AuthStateRecord, signInWith line: String?) -> [Finding] {
+        if let reason = record.reasonToSignIn {
+            let remedy = line.map { "Sign in with: \($0)" }
+            return [Finding(.sessionOver, "the session is over: \(reason)", remedy: remedy)]
+        }
+        var findings: [Finding] = []
+        if let reason = record.backoff?.reason {
+            findings.append(Finding(.refreshFailing, "the last refresh failed: \(reason)"))
+        }
         if !record.renewsItself {
+            let wasAsked = record.requestedScope.contains(.offlineAccess)
             let seen = "the session has no refresh token, and ends with its access token"
-            examination.add(
+            findings.append(
                 Finding(.noRefreshToken, seen + (wasAsked ? "" : ": offline_access was not requested")))
         }
         let withheld = record.requestedScope.filter { !record.scope.contains($0) && $0 != .offlineAccess }
         if let names = withheld.spaceDelimited {
-            examination.add(Finding(.scopeNotGranted, "the provider has not granted these scopes: \(names)"))
+            findings.append(Finding(.scopeNotGranted, "the provider has not granted these scopes: \(names)"))
         }
+        return findings
     }
 
     private func finish(_ examination: Examination, _ console: Console) throws -> Int32 {

@@ -98,8 +98,15 @@ extension Examination {
     }
 
     /// Checks the scopes and DPoP against the provider's lists.
-    mutating func checkRequest(_ configuration: ClientConfiguration, at provider: ProviderMetadata) {
+    mutating func checkRequest(_ configuration: ClientConfiguration, at provider: ProviderMetadata) async throws {
         let scope = configuration.scope(at: provider) { _ in }
+        try await check("request") { examination in
+            examination.compare(scope, usesDPoP: configuration.dpop != nil, with: provider)
+            return (scope.spaceDelimited ?? "no scope") + (configuration.dpop == nil ? "" : ", with DPoP")
+        }
+    }
+
+    private mutating func compare(_ scope: [Scope], usesDPoP: Bool, with provider: ProviderMetadata) {
         if let listed = provider.scopes {
             let others = scope.filter { !listed.contains($0.rawValue) && $0 != .openID }
             if let names = others.spaceDelimited {
@@ -109,7 +116,7 @@ extension Examination {
                 add(Finding(.noRefreshToken, "the scope lacks offline_access, so a session ends with its first token"))
             }
         }
-        if configuration.dpop != nil, provider.document["dpop_signing_alg_values_supported"] == nil {
+        if usesDPoP, provider.document["dpop_signing_alg_values_supported"] == nil {
             add(Finding(.dpopUnlisted, "the provider's metadata does not mention DPoP"))
         }
     }

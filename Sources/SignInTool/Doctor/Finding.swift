@@ -82,6 +82,7 @@ struct Finding: Sendable, Hashable {
         case sessionOver = "session-over"
         case scopeNotGranted = "scope-not-granted"
         case noRefreshToken = "no-refresh-token"
+        case refreshFailing = "refresh-failing"
         // Of a check that has no name for what went wrong.
         case checkFailed = "check-failed"
     }
@@ -91,7 +92,7 @@ extension Finding.Name {
     fileprivate var isUsuallyHarmless: Bool {
         switch self {
         case .browserMissing, .browserObstacle, .otherUsers, .scopeUnlisted, .dpopUnlisted, .scopeNotGranted,
-            .noRefreshToken:
+            .noRefreshToken, .refreshFailing:
             true
         default: false
         }
@@ -137,7 +138,8 @@ extension Finding.Name {
         case .certificateHost: "Use the host name that is in the certificate. The provider's documentation has it."
         case .otherUsersServer: "Run the server as this user, or let it use https."
         case .issuerInvalid: "Use the provider's issuer as its documentation has it: https://HOST, often with a path."
-        case .issuerMismatch: "Use the issuer that the provider calls itself, with or without the slash at its end."
+        case .issuerMismatch:
+            "If you trust the provider, name it as it calls itself: the host, the port and a slash at the end count."
         case .metadataMissing:
             "Check the issuer. A provider without discovery needs --authorization-endpoint and --token-endpoint. If a page "
                 + "was found, log on to the network first."
@@ -166,6 +168,8 @@ extension Finding.Name {
             "If you need them, allow them to the client at the provider, and agree to them when you sign in again."
         case .noRefreshToken:
             "Sign in with offline_access in --scope, and allow the client refresh tokens at the provider."
+        case .refreshFailing:
+            "If the reason does not pass, the options --force-refresh and --explain of sign-in token show the next attempt."
         case .checkFailed: "Run the command that fails with --verbose."
         }
     }

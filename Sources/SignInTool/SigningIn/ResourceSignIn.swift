@@ -62,7 +62,7 @@ struct ResourceSignIn {
         let id: String
         var registered: RegisteredClient?
         /// Whether the redirect URI must be the one of this issuer, since no user has chosen the client for it.
-        var isAutomatic = false
+        let isAutomatic: Bool
         /// Whether it has been registered just now.
         var isNew = false
     }

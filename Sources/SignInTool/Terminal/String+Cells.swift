@@ -7,10 +7,12 @@ extension String {
 
     /// The lines of a value with its name. A value that is no sentence and does not fit has a line of its own, to be copied.
     func detail(_ name: String, isSentence: Bool) -> String {
-        let prefix = "    \(name):" + String(repeating: " ", count: 8 - name.count)
+        let prefix = "    \(name):".padded(toCells: 13)
         if isSentence { return wrapped(after: prefix).joined(separator: "\n") }
         return prefix.cells + cells <= Self.terminalCells ? prefix + self : "    \(name):\n      \(self)"
     }
+
+    func padded(toCells count: Int) -> String { self + String(repeating: " ", count: max(0, count - cells)) }
 
     func shortened(toCells count: Int) -> String { cells > count ? cut(toCells: count - 1) + "…" : self }
 

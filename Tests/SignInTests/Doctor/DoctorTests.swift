@@ -32,7 +32,11 @@ struct DoctorTests {
         try await withDesk { fixture in
             let outcome = try await fixture.run("doctor", "--issuer", fixture.issuer, "--client-id", "nobody")
             #expect(outcome.status == 1, "\(outcome)")
-            for line in ["client-unknown", "  What to do: Compare --client-id with"] {
+            let lines = [
+                "ok       metadata   \(fixture.issuer)", "failure  client     nobody: client-unknown", "client-unknown",
+                "  What to do: Compare --client-id with",
+            ]
+            for line in lines {
                 #expect(outcome.outputLines.contains { $0.hasPrefix(line) }, "\(outcome)")
             }
             #expect(outcome.errorLines == ["sign-in: a sign-in will not work: client-unknown"])
@@ -304,6 +308,12 @@ extension DoctorTests {
             try await $0.fixture.signIn()
             $0.fixture.provider.fault(.oauthError("invalid_grant"), at: .token, grantType: "refresh_token")
             try await $0.fixture.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            try await $0.examine()
+        },
+        .init("refresh-failing", isHarmless: true) {
+            try await $0.fixture.signIn()
+            $0.fixture.provider.fault(.status(.internalServerError), at: .token, grantType: "refresh_token")
+            try await $0.fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_response")
             try await $0.examine()
         },
     ]
