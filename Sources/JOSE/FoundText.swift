@@ -45,7 +45,8 @@ extension StringProtocol {
                 isBlank
                 && (properties.isDefaultIgnorableCodePoint || [.nonspacingMark, .enclosingMark].contains(category))
             let isNext =
-                isOnBlank || properties.isWhitespace || [.control, .format, .surrogate].contains(category)
+                isOnBlank || properties.isWhitespace
+                || [.control, .format, .surrogate, .privateUse, .unassigned].contains(category)
                 || "\u{2800}\u{3164}\u{115F}\u{1160}\u{FFA0}\u{16FE4}\u{1D159}\u{13441}\u{13442}".unicodeScalars
                     .contains(scalar)
             if !isNext { shown.append(scalar) } else if !isBlank { shown.append(" ") }

@@ -3,8 +3,8 @@ internal import JOSE
 
 extension String {
     /// The string as one word of a command line that sh, bash, zsh and fish read in the same way, also if a user pastes
-    /// it. Nil if it has control characters, line breaks or characters that reorder text, which a terminal or a shell can
-    /// take for something else in spite of the quotes.
+    /// it. Nil if it has control characters, line breaks or characters that reorder text or have no meaning, which a terminal
+    /// or a shell can take for something else in spite of the quotes.
     package var quotedForShell: String? {
         guard onOneLine.utf8.elementsEqual(utf8) else { return nil }
         // zsh replaces `=ls` by a path, and old versions of fish `%self` by a number.

@@ -39,7 +39,7 @@ extension TransportResponse {
             switch (parameters["error"], status) {
             case ("insufficient_user_authentication", .unauthorized): return StepUpChallenge(parameters)
             case ("insufficient_scope", .forbidden):
-                let scope = [Scope](spaceDelimited: parameters["scope"] ?? "")
+                let scope = [Scope](received: parameters["scope"] ?? "")
                 return StepUpChallenge(acrValues: [], maxAge: nil, scope: scope, claims: nil)
             case ("insufficient_claims", .unauthorized):
                 guard let claims = parameters["claims"].flatMap(JSON.init(objectInBase64:)) else { continue }

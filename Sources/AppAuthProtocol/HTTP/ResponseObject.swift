@@ -89,7 +89,7 @@ package struct ResponseObject {
     /// Twitch among them, send an array in place of a text.
     package func scope() throws -> [Scope]? {
         let text = try members["scope"]?.strings?.joined(separator: " ") ?? string("scope")
-        guard let scope = text.map([Scope].init(spaceDelimited:)), !scope.isEmpty else { return nil }
+        guard let scope = text.map([Scope].init(received:)), !scope.isEmpty else { return nil }
         return scope
     }
 

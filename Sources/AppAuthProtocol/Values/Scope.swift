@@ -35,6 +35,9 @@ extension [Scope] {
         self = text.split(separator: " ").map { Scope(rawValue: String($0)) }
     }
 
+    /// Splits a list that a server has sent, without the values that no request may have (RFC 6749 §3.3).
+    package init(received text: String) { self = [Scope](spaceDelimited: text).filter(\.isWellFormed) }
+
     /// The list as it is sent; nil if it is empty.
     public var spaceDelimited: String? { isEmpty ? nil : map(\.rawValue).joined(separator: " ") }
 

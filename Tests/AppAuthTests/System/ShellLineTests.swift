@@ -100,7 +100,7 @@ struct ShellLineTests {
         #expect("a''b′′c".foundSentence == "\"a'b'c\"")
         for blanks in [
             " \u{34F} \u{34F}", " \u{FE0F} ", "\u{1D159}\u{E0100}\u{16FE4}", " \u{30E}", " \u{308}\u{20DD}", "  ",
-            " \u{A0}", "\t\r\n", "\u{2800}\u{3164}\u{115F}", "\u{3000} \u{200B}",
+            " \u{A0}", "\u{E027}\u{E022}", "\t\r\n", "\u{2800}\u{3164}\u{115F}", "\u{3000} \u{200B}",
         ] {
             #expect("a\(blanks)b c".foundText == "'a b c'" && "a\(blanks)b".foundSentence == "\"a b\"")
         }
@@ -113,8 +113,11 @@ struct ShellLineTests {
 
     /// No quotes protect from these: a terminal acts on them, and a shell runs a line at its end.
     @Test(
-        arguments: ["\n", "\r", "\u{0}", "\u{1B}", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}"]
-            as [Unicode.Scalar])
+        arguments: [
+            "\n", "\r", "\u{0}", "\u{1B}", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}",
+            // zsh takes them for a quote and a space.
+            "\u{E027}", "\u{E020}", "\u{F8FF}", "\u{10FFFD}",
+        ] as [Unicode.Scalar])
     func `a word that no line can contain is not shown`(character: Unicode.Scalar) {
         let word = "a\(character)touch pwned"
         let kind = character.properties.generalCategory == .control ? "control" : "invisible"

@@ -68,7 +68,7 @@ public struct ClientMetadata: Sendable, Hashable {
     }
     /// The scopes that the client may request.
     public var scope: [Scope]? {
-        get { string("scope").map([Scope].init(spaceDelimited:)) }
+        get { string("scope").map([Scope].init(received:)) }
         set { self["scope"] = newValue?.spaceDelimited.map(JSON.string) }
     }
     /// Contacts, usually email addresses.
