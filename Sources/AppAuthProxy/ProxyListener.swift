@@ -44,12 +44,22 @@ public struct ProxyListener: Sendable {
         func refusal(_ why: String) -> AuthError {
             AuthError(.listener, .configuration, "no socket at \(path): \(why)", outcome: .notSent)
         }
-        var folder = stat()
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        guard stat(parent, &folder) == 0 else { throw refusal("\(parent): \(SystemError.text(errno))") }
-        // In another folder, another user could put a socket of their own in its place, and get the requests.
-        guard folder.st_uid == geteuid() || folder.st_uid == 0, folder.st_mode & 0o022 == 0 else {
-            throw refusal("other users can change the folder \(parent). Use one such as $XDG_RUNTIME_DIR")
+        guard let place = realpath(parent, nil) else { throw refusal("\(parent): \(SystemError.text(errno))") }
+        defer { free(place) }
+        var folder = String(cString: place)
+        while true {
+            var status = stat()
+            guard stat(folder, &status) == 0 else { throw refusal("\(folder): \(SystemError.text(errno))") }
+            // In another folder, another user could put a socket of their own in its place, and get the requests. Above it, they
+            // could replace the folder, unless only the owner of an entry may rename it.
+            let isAbove = folder.utf8.count < strlen(place)
+            let isShared = status.st_mode & 0o022 != 0 && !(isAbove && status.st_mode & S_ISVTX != 0)
+            guard [0, geteuid()].contains(status.st_uid), !isShared else {
+                throw refusal("other users can change the folder \(folder). Use one such as $XDG_RUNTIME_DIR")
+            }
+            guard folder != "/", let end = folder.lastIndex(of: "/") else { break }
+            folder = end == folder.startIndex ? "/" : String(folder[..<end])
         }
         let probe = shims_connect_to(path, 100)
         if probe >= 0 { Glibc.close(probe) }

@@ -53,6 +53,10 @@ package struct RequestRules: Sendable {
     /// machine is another program's.
     private func checkFetch(_ head: RequestHead, _ origin: String?) throws(ProxyResponse) {
         guard origin.map({ !allowedOrigins.contains($0) }) ?? true else { return }
+        // A worker of a page would outlive the proxy, and act on the next program at its port.
+        guard head["service-worker"] == nil else {
+            throw ProxyResponse(403, "foreign_origin", "Web pages may register no service worker here.")
+        }
         for field in head.fields where field.name == "sec-fetch-site" && !["same-origin", "none"].contains(field.value)
         {
             throw ProxyResponse(
@@ -62,7 +66,9 @@ package struct RequestRules: Sendable {
 
     private func method(_ head: RequestHead) throws(ProxyResponse) -> HTTPRequest.Method {
         // RFC 9110 §9.3.8: the response to TRACE has the fields of the request, and with them the token.
-        guard let method = HTTPRequest.Method(head.method), !["TRACE", "CONNECT"].contains(head.method) else {
+        guard let method = HTTPRequest.Method(head.method),
+            !["TRACE", "TRACK", "CONNECT"].contains(head.method.uppercased())
+        else {
             throw ProxyResponse(405, "method_not_allowed", "The proxy passes no \(head.method.onOneLine) requests.")
         }
         return method
@@ -112,6 +118,8 @@ package struct RequestRules: Sendable {
         "authorization", "cookie", "cookie2", "dpop", "host", "content-length", "expect", "connection", "keep-alive",
         "te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "origin", "referer",
         "access-control-request-method", "access-control-request-headers",
+        // With these, some servers take another method or path than the one that was checked.
+        "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
     ]
 }
 

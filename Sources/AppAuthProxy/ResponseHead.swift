@@ -34,20 +34,26 @@ struct ResponseHead: Sendable {
         // The reason phrase has no meaning (RFC 9112 §4).
         var text = "HTTP/1.1 \(response.status.code) \r\n"
         let ofConnection = fields.map { RequestHead.Field(name: $0.name.canonicalName, value: $0.value) }
-            .connectionOptions
+            .connectionOptions.subtracting(["content-length"])
         for field in fields {
             let name = field.name.canonicalName
             guard !Self.dropped.contains(name), !ofConnection.contains(name), !name.hasPrefix("proxy-"),
                 !name.hasPrefix("access-control-")
             else { continue }
-            let value = name == "location" ? Self.location(field.value, server) : field.value
+            let value = name == "location" ? Self.location(field.value, server, head) : field.value
             text += "\(field.name.rawName): \(value)\r\n"
         }
-        for (name, value) in Self.readable(by: origin) { text += "\(name): \(value)\r\n" }
+        for (name, value) in Self.ofDocument + Self.readable(by: origin) { text += "\(name): \(value)\r\n" }
         if framing == .chunked { text += "Transfer-Encoding: chunked\r\n" }
         if !keepsOpen { text += "Connection: close\r\n" }
         bytes = Array((text + "\r\n").utf8)
     }
+
+    /// A page of the server, for example an uploaded file, gets an origin of its own, runs no scripts and sends no requests
+    /// (Content Security Policy Level 3 §6.3.2). It could use the session otherwise.
+    private static let ofDocument = [
+        ("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"),
+    ]
 
     /// The fields that let a web page of another origin read a response.
     static func readable(by origin: String?) -> [(String, String)] {
@@ -68,16 +74,17 @@ struct ResponseHead: Sendable {
         return Array("HTTP/1.1 204 \r\n\(lines)\r\n".utf8)
     }
 
-    /// Returns the address without the server's origin, if it has that. A client follows any other one without a token.
-    private static func location(_ value: String, _ server: SecureURL) -> String {
+    /// Returns the address at the proxy, if it is at the server. A client follows any other one without a token.
+    private static func location(_ value: String, _ server: SecureURL, _ head: RequestHead) -> String {
         guard let url = try? SecureURL(value), url.origin == server.origin else { return value }
-        return url.pathAndQuery
+        // With its own host, since a path that begins with `//` would name one (RFC 3986 §4.2).
+        return "http://\(head.authority)\(url.pathAndQuery)"
     }
 
     /// Fields about the connection (RFC 9110 §7.6.1), and those that would act on all programs of this machine, whose pages
     /// have the same host.
     private static let dropped: Set = [
         "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie", "set-cookie2",
-        "alt-svc", "clear-site-data", "strict-transport-security", "dpop-nonce",
+        "alt-svc", "clear-site-data", "strict-transport-security", "dpop-nonce", "service-worker-allowed",
     ]
 }

@@ -60,5 +60,7 @@ struct OwnResourceTests {
         #expect(try record(["https://other.example", resource], listed: []).isOwnResource(url) == isOwn)
         #expect(try record([], listed: [resource]).isOwnResource(url) == isOwn)
         #expect(try !record([], listed: []).isOwnResource(url))
+        // A server that another resource has named may list any.
+        #expect(try !record(["https://other.example"], listed: [resource]).isOwnResource(url))
     }
 }

@@ -14,12 +14,12 @@ extension SecureURL {
 
 extension String {
     /// Whether a path has dot segments, or escapes that form some after a server has decoded them once or more. Some
-    /// servers ignore what follows a semicolon. Other escapes, such as that of a slash, are data.
+    /// servers ignore what follows a semicolon, or an escape that is no character of a name. Other escapes, such as that of a slash, are data.
     fileprivate var mayLeaveFolder: Bool {
         var path = lowercased()
         while true {
             let segments = path.split { "/\\".contains($0) }
-            if segments.contains(where: { [".", ".."].contains($0.prefix { $0 != ";" }) }) { return true }
+            if segments.contains(where: { [".", ".."].contains($0.prefix { !";%".contains($0) }) }) { return true }
             let decoded = Self.escapesInDotSegments.reduce(path) { $0.replacing($1.escape, with: $1.character) }
             guard decoded != path else { return false }
             path = decoded
@@ -28,5 +28,8 @@ extension String {
 
     private static let escapesInDotSegments: [(escape: String, character: String)] = [
         ("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%"),
+        // Overlong (RFC 3629 §3), and of full width.
+        ("%c0%ae", "."), ("%c0%af", "/"), ("%e0%80%ae", "."), ("%e0%80%af", "/"), ("%ef%bc%8e", "."),
+        ("%ef%bc%8f", "/"),
     ]
 }

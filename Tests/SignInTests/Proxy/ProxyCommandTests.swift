@@ -164,9 +164,15 @@ struct ProxyCommandTests {
             try FileManager.default.createDirectory(
                 atPath: open, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
             let server = "\(fixture.issuer)/api/"
-            let refused = try await fixture.run("proxy", "--json", server, "--socket", open + "/socket")
-            #expect(refused.status == 1)
-            #expect(refused.output.contains("other users can change the folder"))
+            // Whoever can rename a folder above it can replace it too.
+            let below = open + "/below"
+            try FileManager.default.createDirectory(
+                atPath: below, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            for folder in [open, below] {
+                let refused = try await fixture.run("proxy", "--json", server, "--socket", folder + "/socket")
+                #expect(refused.status == 1)
+                #expect(refused.output.contains("other users can change the folder \(open)."), "\(refused)")
+            }
             let socket = fixture.home + "/socket"
             let (process, _) = try await start(fixture, "--socket", socket)
             let taken = try await fixture.run("proxy", "--json", server, "--socket", socket)
