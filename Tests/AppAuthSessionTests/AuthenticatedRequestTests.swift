@@ -100,6 +100,17 @@ struct AuthenticatedRequestTests {
             #expect(try await state.send(api(world)).status == .unauthorized)
             #expect(world.provider.count(.api) == 2)
             #expect(world.provider.count(.token) == 2)
+            // Each new token is rejected as well: three refreshes a minute, and not one for each request.
+            for seconds in [0.0, 30, 29] {
+                world.clock.advance(by: seconds)
+                #expect(try await state.send(api(world)).status == .unauthorized)
+            }
+            #expect(world.provider.count(.api) == 7 && world.provider.count(.token) == 4)
+            world.clock.advance(by: 1)
+            #expect(try await state.send(api(world)).status == .unauthorized)
+            #expect(world.provider.count(.api) == 9 && world.provider.count(.token) == 5)
+            world.provider.clearFaults()
+            #expect(try await state.send(api(world)).status == .ok)
         }
     }
 

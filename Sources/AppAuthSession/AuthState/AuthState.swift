@@ -28,6 +28,8 @@ public actor AuthState {
     var unsavedNumber = 0
     /// How many calls are saving it, and the task that does so from time to time.
     var saves = 0
+    /// The tokens that were replaced in the last minute, because a resource server has rejected them.
+    var replacements: [(token: Secret, time: Timestamp)] = []
     var saving: Task<Void, Never>?
     package nonisolated let environment: Environment
     let store: any TokenStore

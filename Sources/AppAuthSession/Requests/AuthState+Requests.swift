@@ -79,7 +79,7 @@ extension AuthState {
         let first = try request(token)
         let response = try await send(first, with: token, stage: stage)
         let isRefused = environment.dialect.refusesToken(response) || stage == .userInfo && response.mayMeanInvalidToken
-        guard isRefused, await canReplace(token) else { return response }
+        guard isRefused, await mayReplace(token) else { return response }
         reject(token)
         // The next request gets another token, even if this one cannot be sent once more.
         guard first.rewind() else { return response }
@@ -87,10 +87,18 @@ extension AuthState {
         return try await send(request(newToken), with: newToken, stage: stage)
     }
 
-    /// Whether there may be another token in place of one that a resource server has rejected. Another caller may have
+    /// Returns whether there may be another token in place of one that a resource server has rejected. Another caller may have
     /// received the same response and refreshed already.
-    package func canReplace(_ token: AccessToken) -> Bool {
-        record.accessToken?.value != token.value || record.renewsItself
+    ///
+    /// A server that rejects each new token too causes three refreshes a minute, and not one for each request.
+    package func mayReplace(_ token: AccessToken) -> Bool {
+        guard record.accessToken?.value == token.value else { return true }
+        let now = environment.now()
+        replacements.removeAll { $0.time.elapsed(until: now) ?? .seconds(60) >= .seconds(60) }
+        let isNoted = replacements.contains { $0.token == token.value }
+        guard record.renewsItself, isNoted || replacements.count < 3 else { return false }
+        if !isNoted { replacements.append((token.value, now)) }
+        return true
     }
 
     private nonisolated func send(
