@@ -11,7 +11,8 @@ struct FoundTable: Sendable {
     /// Whether there is one.
     let exists: Bool
     let comment: String?
-    /// Whether it is a table that remains, in place of a view or a temporary table, for example.
+    /// Whether it is a table that remains, in place of a view or a temporary table, for example. The owners of partitions are
+    /// not known here.
     private let isTable: Bool
     private let role: String
     /// The owners of the table and of what it uses.
@@ -55,7 +56,7 @@ struct FoundTable: Sendable {
         }
         guard isTable else {
             throw AuthError.database(
-                place, .damaged, "expected a table, found a view or a temporary table, for example")
+                place, .damaged, "expected a table, found a view, a partitioned or a temporary table, for example")
         }
         guard let owner = owners.first(where: { !trusted.contains($0.role) }) else { return }
         throw AuthError.database(
@@ -97,7 +98,7 @@ struct FoundTable: Sendable {
         SELECT pg_catalog.current_database(), CURRENT_USER, \
         CASE WHEN relation.oid IS NULL THEN pg_catalog.current_schema() ELSE schema.nspname END, \
         relation.oid IS NOT NULL, \
-        relation.relkind OPERATOR(pg_catalog.=) ANY ('{r,p}'::pg_catalog."char"[]) \
+        relation.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" \
         AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char", \
         description, what, role.rolname, \
         role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \

@@ -57,6 +57,20 @@ struct StoreTests {
         }
     }
 
+    /// Another role can own a partition, or have a trigger of it.
+    @Test func `a partitioned table is refused`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            try server.sql(
+                "ALTER TABLE appauth_session RENAME TO part; "
+                    + "CREATE TABLE appauth_session (LIKE part INCLUDING ALL) PARTITION BY HASH (key); "
+                    + "ALTER TABLE appauth_session ATTACH PARTITION part FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
+            let store = try server.database().store(for: "one")
+            let error = try #require(await authError { try await store.load() })
+            #expect(error.storeProblem == .damaged && error.message.contains("a partitioned"), "\(error)")
+        }
+    }
+
     @Test func `without the table, the error says how to create it`() async throws {
         try await Server.run { server in
             let store = try server.database().store(for: "one")
