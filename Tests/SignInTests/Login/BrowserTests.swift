@@ -17,7 +17,7 @@ struct BrowserTests {
             let outcome = try await fixture.login()
             _ = try outcome.result()
             // A browser that the user starts gets the provider's own URL.
-            #expect(outcome.errorLines.contains { $0.contains("?x=$(calc)'id'&") }, "\(outcome.errors)")
+            #expect(outcome.errorLines.contains { $0.contains("?x=%24%28calc%29%27id%27&") }, "\(outcome.errors)")
             #expect(fixture.provider.log(.authorization).first?.query["x"] == "$(calc)'id'")
             let arguments = try #require(fixture.browser.visits.first)
             #expect(arguments.last?.wholeMatch(of: Self.oneTimeURL) != nil, "\(arguments)")
