@@ -34,7 +34,8 @@ extension ProviderMetadata {
         _ agreed: SignInConfirmation?, for endpoints: [SecureURL], isShared: Bool = false
     ) throws -> ProviderMetadata {
         guard let resource else { return self }
-        let needed = SignInConfirmation(resource: resource, issuer: issuer.url, endpoints: endpoints)
+        let needed = SignInConfirmation(
+            resource: resource, issuer: issuer.url, endpoints: endpoints, isClientShared: isShared)
         guard isShared || !needed.elsewhere.isEmpty else { return self }
         guard let known = [agreed, agreement].compactMap(\.self).first(where: { $0.covers(needed) }) else {
             var error = AuthError(
@@ -53,5 +54,6 @@ extension SignInConfirmation {
     /// Whether the user has seen all endpoints of another confirmation, perhaps with those of a registration before it.
     fileprivate func covers(_ other: SignInConfirmation) -> Bool {
         resource == other.resource && issuer == other.issuer && other.elsewhere.allSatisfy(elsewhere.contains)
+            && (isClientShared || !other.isClientShared)
     }
 }

@@ -19,6 +19,7 @@ extension Client {
         json["namedBy"] = provider.resource.map { .string($0.string) }
         if provider.servesResource { json["servesResource"] = true }
         json["agreedTo"] = (provider.agreement?.elsewhere).map { .array($0.map { .string($0.string) }) }
+        if provider.agreement?.isClientShared == true { json["agreedToShare"] = true }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
         if idTokenRules != IDTokenRules() { json["idTokenRules"] = idTokenRules.stored }
@@ -33,9 +34,11 @@ extension Client {
         provider.servesResource = try json.optional("servesResource") { try $0.bool($1) } ?? false
         provider.agreement = try provider.resource.flatMap { resource in
             try json.optional("agreedTo") { json, name in
-                try SignInConfirmation(
-                    resource: resource, issuer: provider.issuer.url,
-                    endpoints: json.strings(name).map { try SecureURL($0) })
+                let endpoints = try json.strings(name).map { try SecureURL($0) }
+                // Until it had a member of its own, this was the only reason to ask if there were no endpoints elsewhere.
+                let isShared = try json.optional("agreedToShare") { try $0.bool($1) } ?? endpoints.isEmpty
+                return SignInConfirmation(
+                    resource: resource, issuer: provider.issuer.url, endpoints: endpoints, isClientShared: isShared)
             }
         }
         self.init(

@@ -18,13 +18,15 @@ public struct SignInConfirmation: Sendable, Hashable {
     /// The issuer, which gets the code.
     public let issuer: SecureURL
     /// The issuer's endpoints for this sign-in that are not on its own origin: pages, and servers that get a code or
-    /// issue a token. If there are none, another provider may know the same client with the same redirect URI, so that
-    /// the issuer's page can lead to that provider's page.
+    /// issue a token.
     public let elsewhere: [SecureURL]
+    /// Whether another provider may know the same client with the same redirect URI, so that the issuer's page can lead to
+    /// that provider's page.
+    public let isClientShared: Bool
 
     /// - Parameter endpoints: All endpoints for this sign-in.
-    package init(resource: SecureURL, issuer: SecureURL, endpoints: [SecureURL]) {
-        (self.resource, self.issuer) = (resource, issuer)
+    package init(resource: SecureURL, issuer: SecureURL, endpoints: [SecureURL], isClientShared: Bool = false) {
+        (self.resource, self.issuer, self.isClientShared) = (resource, issuer, isClientShared)
         elsewhere = endpoints.reduce(into: []) { found, url in
             if url.origin != issuer.origin, !found.contains(url) { found.append(url) }
         }
@@ -38,7 +40,8 @@ public struct SignInConfirmation: Sendable, Hashable {
     /// What the user agrees to, for messages.
     package var summary: String {
         let issuer = issuer.shownHost
-        let danger = hostsElsewhere.map { "uses \($0)" } ?? "can lead to another provider that knows the same client"
+        let shared = isClientShared ? "can lead to another provider that knows the same client" : nil
+        let danger = [hostsElsewhere.map { "uses \($0)" }, shared].compactMap(\.self).joined(separator: " and ")
         return "the resource at \(resource.shownHost) names the authorization server \(issuer), which \(danger), and "
             + "nothing will show that the response comes from \(issuer)"
     }

@@ -182,6 +182,19 @@ struct ResourceIssuerTests {
         #expect(try code("https://as.example/x") == nil)
     }
 
+    @Test func `an agreement to other hosts is none to a client that other providers know`() throws {
+        let foreign = try Self.provider { $0["token_endpoint"] = "https://elsewhere.example/t" }
+        let hosts = try #require(refusal { try Self.request(foreign) }?.confirmation)
+        #expect(!hosts.isClientShared && !hosts.summary.contains("knows the same client"))
+        let both = try #require(refusal { try Self.request(foreign, path: "/callback", hosts) }?.confirmation)
+        #expect(both.isClientShared && both.summary.contains("elsewhere.example and can lead to another provider"))
+        let request = try Self.request(foreign, path: "/callback", both)
+        let record = try AuthStateRecord(client: request.client, accessToken: nil, refreshToken: nil)
+        let stored = try AuthStateRecord(decoding: record.encoded(), from: "test").client.provider
+        #expect(throws: Never.self) { try Self.request(stored, path: "/callback") }
+        #expect(throws: Never.self) { try Self.request(stored) }
+    }
+
     @Test func `an agreement is for these three hosts, and is remembered with the session`() throws {
         let foreign = try Self.provider { $0["authorization_endpoint"] = "https://honest.example/a" }
         let other = try Self.provider { $0["authorization_endpoint"] = "https://elsewhere.example/a" }
