@@ -41,7 +41,7 @@ struct LocalProviderCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The issuer's path, for example /tenant.", valueName: "path"))
     var issuerPath = ""
 
-    @Option(help: ArgumentHelp("The lifetime of access tokens.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The lifetime of access tokens. (default: 3600)", valueName: "seconds"))
     var accessTokenLifetime: Int?
 
     @Flag(help: "Do not replace the refresh token at a refresh.")

@@ -13,7 +13,8 @@ struct RefreshGrant {
         let result: Result<IssuedTokens, any Error> = context.store.withLock { records in
             guard records.refreshTokens[value] != nil else {
                 return .failure(
-                    OAuthFailure.invalidGrant("the refresh token is unknown: this provider keeps none when it ends"))
+                    OAuthFailure.invalidGrant(
+                        "the refresh token is unknown: its session has ended, or this provider was started again"))
             }
             guard var token = records.refreshTokens[value], token.expiresAt > now,
                 let grant = records.grants[token.grantID], grant.clientID == client.id

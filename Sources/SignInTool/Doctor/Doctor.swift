@@ -27,6 +27,8 @@ struct Doctor: Command {
     private var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        // A misspelled profile is none that can be checked.
+        if let profile = session.profile, !provider.isNamed { try profile.checkIsKnown() }
         var examination = Examination()
         try await examination.checkLibraries()
         var target: SignInTarget?
@@ -105,7 +107,9 @@ struct Doctor: Command {
         _ named: SignInTarget?, _ record: AuthStateRecord, _ console: Console
     ) throws -> SignInTarget {
         guard var target = named else {
-            return try SignInTarget(of: record, scope: record.requestedScope, console.environment)
+            var target = try SignInTarget(of: record, scope: record.requestedScope, console.environment)
+            target.forgetMetadata()
+            return target
         }
         // The secret goes to no endpoint but that of the session.
         let isSameEndpoint = endpoints.token.map { $0 == record.client.provider[.token]?.string } ?? true
@@ -180,7 +184,10 @@ struct Doctor: Command {
         }
         if !json { try console.print(Array((examination.text + "\n").utf8)) }
         let names = failures.map(\.name.rawValue).joined(separator: ", ")
-        console.fail(code: "findings", "a sign-in will not work: \(names)", with: examination.json)
+        let isOver = failures.allSatisfy { $0.name == .sessionOver }
+        console.fail(
+            code: "findings", "\(isOver ? "you have to sign in again" : "a sign-in will not work"): \(names)",
+            with: examination.json)
         return 1
     }
 }

@@ -38,7 +38,7 @@ struct Examination: Sendable {
 
     /// Adds a finding. If there is one of this name, adds what was seen to it.
     mutating func add(_ finding: Finding) {
-        found.append(finding.name)
+        if !found.contains(finding.name) { found.append(finding.name) }
         guard let index = findings.firstIndex(where: { $0.name == finding.name }) else {
             return findings.append(finding)
         }

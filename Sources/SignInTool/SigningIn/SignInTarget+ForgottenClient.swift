@@ -15,19 +15,50 @@ extension SignInTarget {
         _ signIn: (SignInTarget) async throws -> Value
     ) async throws -> Value {
         let first = try await target(nil)
-        do { return try await signIn(first) } catch var error as AuthError where first.isAboutRegistration(error) {
+        do { return try await first.withAcceptedScope(console, signIn) } catch var error as AuthError
+            where first.isAboutRegistration(error)
+        {
             guard let former = first.registered, !first.isNew else { throw error }
             console.advice.note(nil)
             guard former.isOurs else {
-                error.message += first.change(of: former) ?? former.replacement(console)
+                error.message +=
+                    error.code == .listener
+                    ? ". If the provider accepts other ports, name free ones with --redirect-port"
+                    : first.change(of: former) ?? former.replacement(console)
                 throw error
             }
             console.say("\(error.message.asSentence).")
             console.say("The client that was registered by an earlier sign-in can't be used: registering once more.")
-            let value = try await signIn(target(former))
+            let value = try await target(former).withAcceptedScope(console, signIn)
             try await session.removeSession(of: former)
             return value
         }
+    }
+
+    /// Signs in. If the provider refuses the scope, and the user has named none, leaves out what this program has added: first
+    /// `offline_access`, then everything but `openid`.
+    private func withAcceptedScope<Value>(
+        _ console: Console, _ signIn: (SignInTarget) async throws -> Value
+    ) async throws -> Value {
+        var target = self
+        while true {
+            do { return try await signIn(target) } catch let error as AuthError where error.code == "invalid_scope" {
+                guard let fewer = try await target.withFewerScopes() else { throw error }
+                console.say("\(error.message.asSentence).")
+                let scope = fewer.configuration.scope?.spaceDelimited ?? ""
+                console.say("Signing in again with the scope \(scope). Another one can be named with --scope.")
+                target = fewer
+            }
+        }
+    }
+
+    private func withFewerScopes() async throws -> SignInTarget? {
+        guard !isScopeNamed else { return nil }
+        let scope = configuration.scope(at: try await configuration.client(requiring: []).provider) { _ in }
+        let isDefault = configuration.scope == nil
+        var fewer = scope.filter { $0 != .offlineAccess }
+        if fewer == scope, isDefault || isReduced { fewer = scope.filter { $0 == .openID } }
+        return fewer.isEmpty || fewer == scope ? nil : requesting(fewer, isReduced: isDefault || isReduced)
     }
 
     /// The end of an error message if the options change how a registered client authenticates.

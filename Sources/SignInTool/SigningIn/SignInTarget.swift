@@ -9,6 +9,10 @@ struct SignInTarget {
     let isNew: Bool
     /// Whether the options name the port of the redirect URI.
     let isPortNamed: Bool
+    /// Whether the options name the scope.
+    let isScopeNamed: Bool
+    /// Whether the scope is what is left of the default one.
+    private(set) var isReduced = false
     /// Where the browser comes back to.
     let redirect: SignIn.Redirect
     /// The options of the authorization request that the provider needs.
@@ -55,7 +59,7 @@ struct SignInTarget {
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
         configuration.dpop = requiresDPoP ? .es256 : nil
-        isPortNamed = redirect?.namesPort == true
+        (isPortNamed, isScopeNamed) = (redirect?.namesPort == true, scope != nil)
         self.redirect =
             try redirect?.redirect(
                 registered: registered?.redirectURI, onlyOf: isAutomatic ? configuration.issuer : nil) ?? .init()
@@ -66,6 +70,18 @@ struct SignInTarget {
         var target = self
         target.configuration.idTokenRules.trustedAudiences = Set(options.audiences)
         return target
+    }
+
+    /// Returns the target with other scopes.
+    func requesting(_ scope: [Scope], isReduced: Bool) -> SignInTarget {
+        var target = self
+        (target.configuration.scope, target.isReduced) = (scope, isReduced)
+        return target
+    }
+
+    /// Fetches the provider's metadata again, unless the app has put it together.
+    mutating func forgetMetadata() {
+        if configuration.provider?.isDiscovered == true { configuration.provider = nil }
     }
 
     /// Takes over how the client of a stored session authenticates.
@@ -79,7 +95,7 @@ struct SignInTarget {
         registered = try RegisteredClients.find(
             issuer: record.client.provider.issuer.string, clientID: record.client.id, for: record.resources)
         redirect = try (registered?.redirectURI ?? record.redirectURI).map(SignIn.Redirect.init(registered:)) ?? .init()
-        (isNew, isPortNamed, resources) = (false, false, record.resources)
+        (isNew, isPortNamed, isScopeNamed, resources) = (false, false, true, record.resources)
         configuration.scope = scope
     }
 }

@@ -28,7 +28,11 @@ struct Watch: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         for profile in profiles { try profile.checkIsKnown() }
         let names = (profiles.isEmpty ? try Profile.all() : profiles).map(\.name).joined(separator: ", ")
-        console.say(names.isEmpty ? "No profile is known yet. Watching for the first." : "Watching: \(names)")
+        console.say(
+            names.isEmpty
+                ? "No profile is known yet, and a session without one is not watched: sign-in login --profile NAME. "
+                    + "Watching for the first."
+                : "Watching: \(names)")
         var watcher = Watcher(profiles, telling: WatchNotifier(command: exec, console), console, limit: limit)
         try await watcher.run()
         return 0

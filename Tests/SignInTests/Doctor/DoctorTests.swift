@@ -83,6 +83,18 @@ struct DoctorTests {
         }
     }
 
+    @Test func `the port of the last sign-in may be busy`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(client: "demo")
+            let uri = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
+            let port = try #require(URL(string: uri)?.port.map { UInt16($0) } ?? nil)
+            let listener = try LoopbackRedirectListener(host: .ipv4, ports: [port], path: "/")
+            defer { listener.close() }
+            let result = try await fixture.run("doctor", "--json").result()
+            #expect(result["findings"] == [], "\(result)")
+        }
+    }
+
     @Test func `several sessions are named, and the way back to one that is over`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn(profile: "work")
