@@ -281,13 +281,15 @@ enum shims_secret_code shims_secret_unlock(
     if (code != SHIMS_SECRET_NO_KEYRING) return code;
     GError *error = NULL;
     void *collection = s->secret_collection_create_sync(NULL, "Login", "default", 0, NULL, &error);
-    if (error != NULL) return meaning(call, error);
     if (collection != NULL) {
         s->g_object_unref(collection);
         return SHIMS_SECRET_OK;
     }
+    // A dismissed prompt names no collection, and libsecret looks for that one.
+    code = error == NULL ? SHIMS_SECRET_DISMISSED : meaning(call, error);
+    if (code != SHIMS_SECRET_DISMISSED && code != SHIMS_SECRET_LOCKED) return code;
     snprintf(call->problem, call->capacity, "there is no keyring yet, and the request to make one was dismissed or could not be shown");
-    return SHIMS_SECRET_DISMISSED;
+    return code;
 }
 
 enum shims_secret_code shims_secret_read(

@@ -74,6 +74,31 @@ struct FreshIDTokenTests {
         }
     }
 
+    /// Seconds that the provider's clock is ahead, whether a proxy alone says so, and how long the ID token is valid here.
+    @Test(arguments: [(0, false, 600), (3600, false, 600), (-3600, false, 600), (3600, true, 600), (-3600, true, 600)])
+    func `the clock of the issuer counts`(ahead: Int, isOfProxy: Bool, lifetime: Int) async throws {
+        try await World.run { world in
+            let now = world.clock.timestamp.wall
+            let date = (now + Double(ahead)).httpDate
+            world.provider.fault(.editReply { $0.headers[.date] = date }, at: .token, times: nil)
+            if !isOfProxy {
+                world.provider.fault(
+                    .editIDToken { token in
+                        for name in ["iat", "exp"] {
+                            token.claims[name] = .number(.init((token.claims[name]?.int ?? 0) + ahead))
+                        }
+                    }, at: .token)
+            }
+            let state = try await world.signIn()
+            let (record, token) = (await state.record, try await state.freshIDToken())
+            #expect(abs(record.expiry(of: token).timeIntervalSince(now) - Double(lifetime)) <= 1)
+            #expect(world.provider.count(.token) == 1)
+            world.clock.advance(by: 541)
+            #expect(try await state.freshIDToken() != token)
+            #expect(world.provider.count(.token) == 2)
+        }
+    }
+
     /// The time at which another machine has received a token is unknown.
     @Test func `machines that want a longer validity than the provider grants get what it issues`() async throws {
         try await World.run { world in

@@ -1,35 +1,45 @@
-/// The entries of `NO_PROXY` that libcurl does not understand, but other programs do: `host:port` and `*.domain`.
+/// The hosts of `NO_PROXY` as other programs understand them too. libcurl knows no `host:port`, `*.domain`, `*domain`, URL,
+/// `<local>`, or semicolon between entries. Its ranges of addresses are left to it.
 package struct NoProxyList: Sendable, Hashable {
     private struct Entry: Hashable {
         let domain: String
         let port: Int?
-        let hasWildcard: Bool
+        /// Whether only hosts within the domain are meant.
+        let isWithin: Bool
     }
 
     private let entries: [Entry]
+    private let hasLocalNames: Bool
 
     package init(_ list: String) {
-        entries = list.lowercased().split { $0 == "," || $0 == " " }.compactMap { word in
-            var (domain, port) = (word[...], Int?.none)
+        let words = list.lowercased().split { ",;| \t".contains($0) }
+        hasLocalNames = words.contains("<local>")
+        entries = words.map { word in
+            var word = word
+            if let scheme = word.firstRange(of: "://") { word = word[scheme.upperBound...].prefix { $0 != "/" } }
+            var port: Int?
             if let colon = word.lastIndex(of: ":"), let number = UInt16(word[word.index(after: colon)...]),
                 !word[..<colon].contains(":") || word[..<colon].hasSuffix("]")
             {
-                (domain, port) = (word[..<colon], Int(number))
+                (word, port) = (word[..<colon], Int(number))
             }
-            let hasWildcard = domain.hasPrefix("*.")
-            guard port != nil || hasWildcard else { return nil }
-            let name = hasWildcard ? domain.dropFirst(2) : domain.hasPrefix(".") ? domain.dropFirst() : domain
-            return Entry(domain: name.filter { !"[]".contains($0) }, port: port, hasWildcard: hasWildcard)
+            let hasWildcard = word.hasPrefix("*")
+            let domain = word.drop { $0 == "*" }
+            return Entry(
+                domain: domain.drop { $0 == "." }.filter { !"[]".contains($0) }, port: port,
+                isWithin: hasWildcard && domain.hasPrefix("."))
         }
     }
 
-    /// Whether a server is reached without a proxy. An entry with a port applies only to that port, and one without a
-    /// wildcard also to the domain itself.
+    /// Whether a server is reached without a proxy. An entry with a port applies only to that port, and one that does not
+    /// begin with `*.` also to the domain itself.
     package func contains(_ target: HTTPTarget) -> Bool {
         let host = target.host.lowercased()
+        if hasLocalNames, !host.contains(where: { ".:".contains($0) }) { return true }
         return entries.contains { entry in
             (entry.port ?? target.port) == target.port
-                && (host.hasSuffix("." + entry.domain) || !entry.hasWildcard && host == entry.domain)
+                && (entry.domain.isEmpty || host.hasSuffix("." + entry.domain)
+                    || !entry.isWithin && host == entry.domain)
         }
     }
 }

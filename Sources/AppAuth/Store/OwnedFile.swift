@@ -202,11 +202,16 @@ private struct LinkedPlace {
                 return
             }
             if status.st_mode & S_IFMT != S_IFLNK {
-                let isSafe = place == path || Self.isSafe(status) && Folder(of: place, location: place).isSafe
+                guard place != path else {
+                    (self.path, problem) = (place, nil)
+                    return
+                }
+                let missing =
+                    !Self.isSafe(status)
+                    ? "a file of this user with the mode 600 there"
+                    : Folder(of: place, location: place).isSafe ? nil : "a folder there that only this user can change"
                 (self.path, problem) =
-                    isSafe
-                    ? (place, nil)
-                    : (path, "is a symbolic link to \(place): expected a file of this user with the mode 600 there")
+                    missing.map { (path, "is a symbolic link to \(place): expected \($0)") } ?? (place, nil)
                 return
             }
             guard [0, geteuid()].contains(status.st_uid) else {

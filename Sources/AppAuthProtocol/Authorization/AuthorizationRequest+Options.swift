@@ -138,12 +138,13 @@ extension AuthorizationRequest {
             AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
         }
 
-        func append(to parameters: inout FormParameters, scope: [Scope]) throws {
+        func append(to parameters: inout FormParameters, scope: [Scope], at provider: ProviderMetadata) throws {
             func list(_ values: [String]) -> String? { values.isEmpty ? nil : values.joined(separator: " ") }
             let isAdditional = Set(additionalParameters.map(\.name))
-            // An additional `prompt` is also the app's choice.
-            let defaultPrompt: [Prompt] =
-                scope.contains(.offlineAccess) && !isAdditional.contains("prompt") ? [.consent] : []
+            // An additional `prompt` is also the app's choice. A list of prompts is in Initiating User Registration 1.0 §4.
+            let isListed = provider.document["prompt_values_supported"]?.strings?.contains("consent") ?? true
+            let isDefault = scope.contains(.offlineAccess) && !isAdditional.contains("prompt") && isListed
+            let defaultPrompt: [Prompt] = isDefault ? [.consent] : []
             parameters.append("prompt", list((prompt ?? defaultPrompt).map(\.rawValue)))
             parameters.append("login_hint", loginHint)
             parameters.append("max_age", maxAge.map(String.init))

@@ -93,8 +93,8 @@ public struct AuthorizationRequest: Sendable {
         parameters.append("code_challenge_method", "S256")
         // RFC 9449 §10: only the holder of this key can use the code.
         parameters.append("dpop_jkt", proof?.key.thumbprint)
-        try options.append(to: &parameters, scope: scope)
-        try Self.checkQuery(of: page, client.provider)
+        try options.append(to: &parameters, scope: scope, at: client.provider)
+        try Self.checkQuery(of: page, client.provider, beside: parameters)
         (endpoint, overruled) = try Self.merge(page, into: &parameters, options)
         // The library itself sets each parameter once.
         if endpoint.query != nil || !options.additionalParameters.isEmpty {
@@ -134,19 +134,27 @@ public struct AuthorizationRequest: Sendable {
     ])
 
     /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request. The
-    /// provider cannot keep its own page from being shown either (`prompt=none`).
-    private static func checkQuery(of endpoint: SecureURL, _ provider: ProviderMetadata) throws {
+    /// provider cannot keep its own page from being shown either (`prompt=none`). What is the same in both changes nothing.
+    private static func checkQuery(
+        of endpoint: SecureURL, _ provider: ProviderMetadata, beside own: FormParameters
+    ) throws {
         guard provider.isDiscovered, let query = endpoint.query else { return }
         guard let parameters = FormParameters(decoding: query) else {
             throw AuthError(
                 .invalidMetadata, .authorization, "expected parameters in the query of 'authorization_endpoint'",
                 outcome: .notSent)
         }
-        let hidesPage = parameters.values("prompt").contains { $0.split(separator: " ").contains("none") }
+        // Servers split the list at other blanks too.
+        let hidesPage = parameters.values("prompt").contains { list in
+            !list.split(separator: " ").allSatisfy { word in
+                word != "none" && word.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
+            }
+        }
         let repeated = parameters.repeatedName.flatMap { providerParameters.contains($0) ? $0 : nil }
         guard
-            let name = parameters.items.map(\.name).first(where: ownParameters.contains) ?? repeated
-                ?? (hidesPage ? "prompt=none" : nil)
+            let name = parameters.items.first(where: { ownParameters.contains($0.name) && !own.means($0) })?.name
+                ?? repeated
+                ?? (hidesPage ? "prompt" : nil)
         else { return }
         throw AuthError(
             .invalidMetadata, .authorization,
@@ -163,7 +171,8 @@ public struct AuthorizationRequest: Sendable {
     ) throws -> (endpoint: SecureURL, overruled: [String]) {
         let named = endpoint.query.flatMap { FormParameters(decoding: $0) }?.items ?? []
         let moved = named.filter { providerParameters.contains($0.name) }
-        guard !moved.isEmpty else { return (endpoint, []) }
+        let removed = moved + named.filter { parameters.means($0) }
+        guard !removed.isEmpty else { return (endpoint, []) }
         var overruled: [String] = []
         for item in moved {
             if options.sets(item.name) {
@@ -172,7 +181,7 @@ public struct AuthorizationRequest: Sendable {
                 parameters.set(item.name, item.value)
             }
         }
-        return (try endpoint.removing(Set(moved.map(\.name))), overruled)
+        return (try endpoint.removing(Set(removed.map(\.name))), overruled)
     }
 
     /// RFC 6749 §3.1: no parameter may be repeated, not even from the endpoint's own query. RFC 8707 §2 exempts
@@ -182,6 +191,15 @@ public struct AuthorizationRequest: Sendable {
         for item in parameters.items { all.append(item.name, item.value) }
         all.remove("resource")
         try all.requireEachOnce(for: .authorization)
+    }
+}
+
+extension FormParameters {
+    /// Whether a parameter says what the request says already, or its default (OAuth 2.0 Multiple Response Type Encoding
+    /// Practices §2.1).
+    fileprivate func means(_ item: Item) -> Bool {
+        let own = values(item.name)
+        return own == [item.value] || own.isEmpty && item.name == "response_mode" && item.value == "query"
     }
 }
 

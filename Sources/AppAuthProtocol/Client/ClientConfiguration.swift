@@ -76,8 +76,8 @@ public struct ClientConfiguration: Sendable {
         }
         var found = if let provider { provider } else { try await fetched() }
         for endpoint in endpoints {
-            // RFC 8628 §4 registers this one in the metadata of RFC 8414. Some providers list it only there.
-            if endpoint == .deviceAuthorization {
+            // Some providers list their endpoints only in the metadata of RFC 8414, for example that of RFC 8628 §4.
+            if endpoint == .deviceAuthorization || !found.names(endpoint) {
                 found = try await discovery.complete(found, with: endpoint, policy: idTokenRules.issuer)
             }
             _ = try found.require(endpoint)

@@ -31,7 +31,7 @@ extension Discovery {
         let known = try url.resourceMetadataURLs
         let named = challenge.flatMap { metadataURL(in: $0, namedBy: url) }.flatMap { known.contains($0) ? nil : $0 }
         var missing = MissingDocuments()
-        var mismatch: AuthError?
+        var unusable: AuthError?
         for location in [named].compactMap(\.self) + known {
             do {
                 let found = try await missing.document(at: location) {
@@ -40,12 +40,14 @@ extension Discovery {
                         json, of: url, from: location, isWellKnown: location != named, demanded: challenge?.scope)
                 }
                 if let found { return found }
-            } catch let error as AuthError where error.code == .resourceMismatch && location == named {
+            } catch let error as AuthError
+                where [.resourceMismatch, .invalidMetadata].contains(error.code) && location == named
+            {
                 // Whoever answers at the URL may name any location. It is trusted no more than the well-known ones.
-                mismatch = error
+                unusable = error
             }
         }
-        if let mismatch { throw mismatch }
+        if let unusable { throw unusable }
         let error = missing.error("no metadata of the resource", "Check the URL, or name its issuer")
         if missing.trouble != nil { throw error }
         let issuer = if let chosen { chosen } else { try await origin(of: url, or: error) }
@@ -67,7 +69,8 @@ extension Discovery {
         }
     }
 
-    /// Returns the metadata of the authorization server that issues tokens for a resource.
+    /// Returns the metadata of the authorization server that issues tokens for a resource. If the resource lists none, that is
+    /// its origin.
     ///
     /// The metadata notes the resource (``ProviderMetadata/resource``), unless the app chooses the issuer. Sign in with
     /// this metadata: ``SignIn`` then requires the user's agreement (``AuthError/Code/confirmationRequired``) if the
@@ -82,7 +85,7 @@ extension Discovery {
     public func metadata(for resource: ProtectedResource, choosing chosen: Issuer? = nil) async throws
         -> ProviderMetadata
     {
-        var provider = try await metadata(ofListed: resource.authorizationServer(chosen))
+        var provider = try await metadata(ofListed: server(of: resource, choosing: chosen))
         // RFC 9728 §4, §7.6: if both lists exist, each must name the other. A resource that only claims to belong to the
         // server would otherwise get its tokens.
         if let resources = provider.document["protected_resources"] {
@@ -95,6 +98,14 @@ extension Discovery {
         if chosen == nil { provider.resource = resource.asked }
         provider.servesResource = true
         return provider
+    }
+
+    private func server(of resource: ProtectedResource, choosing chosen: Issuer?) async throws -> Issuer {
+        do { return try resource.authorizationServer(chosen) } catch let error as AuthError where resource.namesNoServer
+        {
+            // RFC 9728 §2: a resource need not list its servers.
+            return try await origin(of: resource.url, or: error)
+        }
     }
 
     /// Several resources list their server with a slash after the host that its issuer does not have, or without one that
@@ -112,7 +123,7 @@ extension Discovery {
         let request = TransportRequest(HTTPRequest(method: .get, url: url), limits: .challenge)
         do {
             var response = try await environment.send(request, stage: .resource)
-            if initializing, response.status.kind == .clientError, response.status != .unauthorized {
+            if initializing, response.mayBeForPOST {
                 response = try await environment.send(.initialize(url), stage: .resource)
             }
             guard response.status == .unauthorized else { return nil }
@@ -136,6 +147,13 @@ extension Discovery {
     }
 }
 
+extension TransportResponse {
+    /// Whether the server may respond to POST only. 401 is a response to any method.
+    fileprivate var mayBeForPOST: Bool {
+        status != .unauthorized && [.clientError, .redirection].contains(status.kind) || status == .notImplemented
+    }
+}
+
 extension TransportRequest {
     /// The first request of MCP over HTTP, without its contents: it comes before any other, and has no effect.
     fileprivate static func initialize(_ url: SecureURL) -> TransportRequest {
@@ -155,7 +173,7 @@ extension HTTPLimits {
 
 extension Challenge {
     /// The required scopes (RFC 6750 §3).
-    fileprivate var scope: [Scope]? { parameters["scope"].map([Scope].init(spaceDelimited:)) }
+    fileprivate var scope: [Scope]? { parameters["scope"].map([Scope].init(received:)) }
 }
 
 extension SecureURL {

@@ -136,7 +136,7 @@ public final class Discovery: Sendable {
     private func fetch(_ name: Name, at url: String) async throws -> Fetched {
         var (json, lifetime) = try await environment.document(at: SecureURL(url), stage: .discovery)
         // Discovery §4.3, RFC 8414 §3.3: unless the issuer is exactly the requested one, the document must not be used.
-        guard let found = json["issuer"]?.string else {
+        guard let found = json["issuer"]?.string, !found.isEmpty else {
             throw AuthError(
                 .invalidResponse, .discovery, "\(url): expected an object with 'issuer', found \(json.foundIssuer)",
                 httpStatus: 200)

@@ -15,7 +15,7 @@ public struct ProtectedResource: Sendable, Hashable {
     public let url: SecureURL
     /// The URL that was asked.
     package let asked: SecureURL
-    /// The authorization servers that issue tokens for the resource; empty if it lists none.
+    /// The authorization servers that issue tokens for the resource; empty if it lists none that can be used.
     public let authorizationServers: [Issuer]
     /// The scopes that the resource requires of a token (RFC 6750 §3). If its response named none, those that its
     /// metadata lists; empty if there are none either.
@@ -24,6 +24,8 @@ public struct ProtectedResource: Sendable, Hashable {
     public let requiresDPoP: Bool
     /// The whole metadata, including the members without a property here. A signed version in it (§2.2) is not read.
     public let document: JSON.Object
+    /// What is wrong with the first of the listed authorization servers that cannot be used.
+    private let objection: String?
 
     /// - Parameters:
     ///   - json: The metadata.
@@ -48,25 +50,9 @@ public struct ProtectedResource: Sendable, Hashable {
                 "the metadata at \(location) is about the resource \(found.foundText), not '\(url)'. If you trust "
                     + "it, use exactly that URL")
         }
-        func list(_ name: String) throws -> [String]? {
-            guard let value = object.members[name] else { return nil }
-            guard let strings = value.strings else {
-                throw object.refusal("expected '\(name)' to be an array of strings, found \(JSON?(value).foundStrings)")
-            }
-            return strings
-        }
-        let servers = try (list("authorization_servers") ?? []).map { name in
-            let issuer: Issuer
-            do { issuer = try Issuer(name) } catch let error as AuthError {
-                throw object.refusal("'authorization_servers': \(error.message)")
-            }
-            if let objection = issuer.url.objection(namedBy: url) {
-                throw object.refusal("'authorization_servers': \(objection)")
-            }
-            return issuer
-        }
-        authorizationServers = servers.indices.filter { !servers[..<$0].contains(servers[$0]) }.map { servers[$0] }
-        scope = try demanded ?? (list("scopes_supported") ?? []).map(Scope.init(rawValue:))
+        (authorizationServers, objection) = Self.servers(object.members["authorization_servers"], of: url)
+        // A list of another type says nothing.
+        scope = demanded ?? (object.members["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
         requiresDPoP = object.members["dpop_bound_access_tokens_required"]?.bool ?? false
         (self.url, asked, document) = (resource, url, object.members)
     }
@@ -74,7 +60,29 @@ public struct ProtectedResource: Sendable, Hashable {
     /// Creates a resource that has no metadata.
     init(_ url: SecureURL, of issuer: Issuer, demanded: [Scope]?) {
         (self.url, asked, authorizationServers, scope) = (url, url, [issuer], demanded ?? [])
-        (requiresDPoP, document) = (false, JSON.Object())
+        (requiresDPoP, document, objection) = (false, JSON.Object(), nil)
+    }
+
+    /// Whether it lists no authorization server at all.
+    var namesNoServer: Bool { authorizationServers.isEmpty && objection == nil }
+
+    /// Returns the listed servers that can be used, each once, and what is wrong with the first of the others.
+    private static func servers(_ listed: JSON?, of url: SecureURL) -> (usable: [Issuer], objection: String?) {
+        guard let names = listed?.array ?? listed.map({ [$0] }) else { return ([], nil) }
+        var (usable, objection): ([Issuer], String?) = ([], nil)
+        for name in names {
+            do {
+                guard let name = name.string else {
+                    throw AuthError(.invalidMetadata, .discovery, "expected strings, found \(name.kind)")
+                }
+                let issuer = try Issuer(name)
+                if let objection = issuer.url.objection(namedBy: url) {
+                    throw AuthError(.invalidMetadata, .discovery, objection)
+                }
+                if !usable.contains(issuer) { usable.append(issuer) }
+            } catch { objection = objection ?? (error as? AuthError)?.message }
+        }
+        return (usable, objection)
     }
 
     /// Returns the authorization server to use.
@@ -86,8 +94,10 @@ public struct ProtectedResource: Sendable, Hashable {
     public func authorizationServer(_ chosen: Issuer? = nil) throws -> Issuer {
         guard let first = authorizationServers.first else {
             if let chosen { return chosen }
+            let reason = objection.map { " that can be used: \($0)" } ?? ""
             throw AuthError(
-                .invalidMetadata, .discovery, "the resource \(url) lists no authorization server. Name its issuer")
+                .invalidMetadata, .discovery,
+                "the resource \(url) lists no authorization server\(reason). Name its issuer")
         }
         let names = authorizationServers.map(\.string).joined(separator: ", ")
         // RFC 9728 §7.6: only the resource decides who issues its tokens.

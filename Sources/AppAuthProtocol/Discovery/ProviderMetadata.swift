@@ -214,8 +214,9 @@ extension ProviderMetadata {
     /// The supported response modes; nil if not listed.
     public var responseModes: [String]? { list("response_modes_supported") }
 
-    /// The supported scopes; nil if not listed.
-    public var scopes: [String]? { list("scopes_supported") }
+    /// The supported scopes; nil if not listed. OpenID Connect Discovery §3: the list has at least `openid`, so an empty one
+    /// says nothing.
+    public var scopes: [String]? { list("scopes_supported").flatMap { $0.isEmpty ? nil : $0 } }
 
     /// Whether every authorization response has an `iss` (RFC 9207 §3).
     public var authorizationResponseIssParameterSupported: Bool {

@@ -9,10 +9,10 @@ extension TransportResponse {
     private static let successes: Set<HTTPResponse.Status> = [.ok, .created, .noContent]
 
     /// Whether a response with the status of a success is an error (RFC 6749 §5.2), as several servers send it, GitHub
-    /// among them: it has an `error`, and nothing that was requested.
+    /// among them: it has an `error` or `errors`, and nothing that was requested.
     private var isErrorWithoutStatus: Bool {
         guard Self.successes.contains(status), let members = (try? parsedBody)?.object else { return false }
-        return members[nonEmpty: "error"]?.string != nil
+        return ["error", "errors"].contains { members[nonEmpty: $0].flatMap(Self.sentence) != nil }
             && ["access_token", "refresh_token", "device_code"].allSatisfy { members[nonEmpty: $0] == nil }
     }
 
@@ -40,7 +40,10 @@ extension TransportResponse {
             let server = oauthErrorInBody(hiding: secrets) ?? oauthErrorInChallenge(hiding: secrets)
         else {
             var error = unexpectedStatus(from: url, stage: stage, expected: expected)
-            if code >= 400, let words = words(hiding: secrets) { error.message += ": \(words)" }
+            if isErrorWithoutStatus {
+                error.message = "expected a success from \(url), found an error with the status \(code)"
+            }
+            if code >= 400 || isErrorWithoutStatus, let words = words(hiding: secrets) { error.message += ": \(words)" }
             return error
         }
         let isServerTrouble = ["temporarily_unavailable", "server_error"].contains(server.error)
@@ -79,31 +82,45 @@ extension TransportResponse {
         explanation.map { Redaction(of: secrets).applied(to: $0).foundSentence }
     }
 
-    /// What a server says about its error: the `detail` or `title` of problem details (RFC 9457 §3.1), a `message`, also
-    /// within an `error` or the first of several `errors`, an `error` that is a sentence, a `hint`, or a plain text.
+    /// What a server says about its error, in JSON or in a plain text.
     private var explanation: String? {
         guard let json = try? parsedBody else {
             // Far more than is shown, so that no token at the cut is shown in part.
             let text = String(decoding: body.prefix(64 << 10), as: UTF8.self)
             return mediaType == "text/plain" ? text.split(whereSeparator: \.isNewline).first.map(String.init) : nil
         }
-        let first = json["errors"]?.array?.first
-        return [
-            json["detail"], json["error"]?["message"], json["message"], json["error"], json["title"],
-            first?["detail"], first?["message"], first, json["hint"],
-        ].lazy.compactMap { $0?.string }.first { !$0.isEmpty }
+        return json.string == nil ? Self.sentence(in: json) ?? json["hint"]?.string : nil
+    }
+
+    /// The members in which servers explain an error, in JSON of their own or as problem details (RFC 9457 §3.1).
+    private static let explaining = [
+        "detail", "error_description", "errorSummary", "errorMessage", "message", "Message", "msg", "error", "title",
+        "fault", "faultstring", "errors",
+    ]
+
+    /// Returns the explanation in such a member, or in the first element of a list.
+    private static func sentence(in json: JSON) -> String? {
+        if let text = json.string { return text.isEmpty ? nil : text }
+        if let first = json.array?.first { return sentence(in: first) }
+        guard let members = json.object else { return nil }
+        // Some list the errors by the name of a parameter.
+        return explaining.lazy.compactMap { name in
+            guard let found = members[name] else { return nil }
+            return sentence(in: found)
+                ?? (name == "errors" ? found.object?.members.first : nil).flatMap { sentence(in: $0.value) }
+        }.first
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
-        guard let members = (try? parsedBody)?.object, let code = members[nonEmpty: "error"]?.string else {
+        guard var members = (try? parsedBody)?.object, let code = members[nonEmpty: "error"]?.string else {
             return nil
         }
         // Several servers have their explanation in a member of their own, or a hint beside it.
-        let words = [members[nonEmpty: "error_description"] ?? members["message"], members["hint"]]
-        let description = words.compactMap { $0?.string }.filter { !$0.isEmpty }.joined(separator: " ")
+        let (stated, hint) = (members[nonEmpty: "error_description"]?.string, members[nonEmpty: "hint"]?.string)
+        members["error"] = nil
+        let words = [stated ?? Self.sentence(in: .object(members)), hint].compactMap(\.self)
         return OAuthError(
-            error: code, errorDescription: description,
-            errorURI: members["error_uri"]?.string,
+            error: code, errorDescription: words.joined(separator: " "), errorURI: members["error_uri"]?.string,
             hiding: secrets)
     }
 

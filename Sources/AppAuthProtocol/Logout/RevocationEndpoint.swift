@@ -78,7 +78,8 @@ package struct RevocationEndpoint: Sendable {
         do {
             let response = try await endpoint.post(form, to: url, stage: .revocation)
             // RFC 7009 §2.2: a success, even for a token that the server does not know.
-            guard response.isAccepted else {
+            // A page that is in the way comes from something else, and revokes nothing.
+            guard response.isAccepted, response.body.isEmpty || !response.isFromBetween else {
                 throw response.oauthError(from: url, stage: .revocation)
             }
             return nil

@@ -99,6 +99,6 @@ extension AuthError {
     /// the provider's, too; without one, 403 comes from something in between.
     fileprivate var refusesRefreshToken: Bool {
         guard ![.invalidClient, "invalid_scope", "invalid_dpop_proof"].contains(code) else { return false }
-        return [400, 401].contains(httpStatus) || server != nil && httpStatus.map { $0 == 403 || $0 < 300 } == true
+        return [400, 401, 422].contains(httpStatus) || server != nil && httpStatus.map { $0 == 403 || $0 < 300 } == true
     }
 }

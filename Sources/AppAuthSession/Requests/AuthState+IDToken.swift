@@ -1,5 +1,5 @@
 public import AppAuthProtocol
-internal import FoundationEssentials
+package import FoundationEssentials
 
 extension AuthState {
     /// Returns a verified ID token that is still valid, after a refresh if necessary: for a server that accepts the
@@ -20,7 +20,7 @@ extension AuthState {
     ///   ``freshAccessToken(minimumValidity:forceRefresh:parameters:)``.
     public func freshIDToken(minimumValidity: Duration = .seconds(60)) async throws -> IDToken {
         func isFresh(_ token: IDToken) -> Bool {
-            token.expiration.timeIntervalSince(environment.now().wall) >= minimumValidity.seconds
+            record.expiry(of: token).timeIntervalSince(environment.now().wall) >= minimumValidity.seconds
         }
         // Nothing is handed out that the store has not accepted, or no longer has.
         if !isOpen { _ = try await freshAccessToken() }
@@ -47,7 +47,7 @@ extension AuthState {
                 throw failure.error(at: environment.now())
             }
             guard let token = record.idToken else { break }
-            let isNewEnough = isNew || isSecond && token.expiration > environment.now().wall
+            let isNewEnough = isNew || isSecond && record.expiry(of: token) > environment.now().wall
             if isFresh(token) || (isNewEnough && token != old) { return token }
             if isNew { break }
         }
@@ -58,5 +58,19 @@ extension AuthState {
 
     private static func noIDToken(_ reason: String, _ remedy: String = "") -> AuthError {
         AuthError(.noIDToken, .idToken, "\(reason). Sign in again\(remedy.isEmpty ? "" : " \(remedy)")")
+    }
+}
+
+extension AuthStateRecord {
+    /// The expiry of an ID token by the clock of this machine, with which it is compared. A proxy may have written the `Date`
+    /// of a response: if the token was issued just then by this machine's clock, that is the issuer's too.
+    package func expiry(of token: IDToken) -> Date {
+        guard let accessToken, let server = accessToken.serverDate else { return token.expiration }
+        let (received, leeway) = (accessToken.received.wall, client.idTokenRules.leeway.seconds)
+        let ahead = server.timeIntervalSince(received)
+        func isNow(_ clock: Date) -> Bool { abs(token.issuedAt.timeIntervalSince(clock)) <= leeway }
+        // A response takes a moment, and its `Date` has whole seconds.
+        let isOfIssuer = abs(ahead) >= 60 && (isNow(server) || !isNow(received))
+        return isOfIssuer ? token.expiration - ahead : token.expiration
     }
 }

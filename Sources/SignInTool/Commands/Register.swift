@@ -160,7 +160,13 @@ struct Register: Command {
         }
         lines += JSON.object(registration.metadata.members).lines
         var words = ["login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
-        if let scope { words += ["--scope", scope] }
+        if let scope {
+            words += ["--scope", scope]
+        } else if !provider.names(.keys) {
+            // Without OpenID Connect there is no ID token.
+            let registered = (registration.metadata.scope ?? []).filter { $0 != .openID }
+            words += ["--scope", registered.spaceDelimited ?? Scope.offlineAccess.rawValue]
+        }
         words += common.wordsOfNetwork
         if canSignIn { lines.append("Sign in with: \(SignInLine(words).shellLine)") }
         return lines.map(\.onOneLine).joined(separator: "\n")

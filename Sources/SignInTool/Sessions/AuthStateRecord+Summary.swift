@@ -16,14 +16,6 @@ extension AuthStateRecord {
         ]
     }
 
-    /// The expiry of an ID token by the clock of this machine, with which other programs compare it.
-    func expiry(of token: IDToken) -> Date {
-        guard let accessToken, let server = accessToken.serverDate else { return token.expiration }
-        let ahead = server.timeIntervalSince(accessToken.received.wall)
-        // A response takes a moment, and its `Date` has whole seconds.
-        return abs(ahead) < 60 ? token.expiration : token.expiration - ahead
-    }
-
     /// The expiry of the access token in the format of RFC 3339; null if it is unknown.
     var expiry: JSON { accessToken?.expiresAt.map { .string($0.ISO8601Format()) } ?? .null }
 

@@ -46,7 +46,8 @@ struct ListedSession: Sendable {
     /// A block of lines: who is signed in where, and below it what is known.
     var text: String {
         let host = issuer.flatMap { try? SecureURL($0) }?.shownHost
-        let user = record?.idToken?.claims.shortName?.shortened(toCells: 40).shownName ?? "an unknown user"
+        let room = max(8, min(40, String.terminalCells - 6 - (profile.map { $0.name.count + 2 } ?? 0)))
+        let user = record?.idToken?.claims.shortName?.shortened(toCells: room).shownName ?? "an unknown user"
         let who = record == nil ? host : [user, host].compactMap { $0 }.joined(separator: " at ")
         let state = record?.stateDescription ?? "signed out"
         let title = (profile.map { "\($0.name): " } ?? "") + [who, state].compactMap { $0 }.joined(separator: ", ")
@@ -63,7 +64,7 @@ struct ListedSession: Sendable {
         let until = expiry.map { "until \($0)" + (record?.refreshToken == nil ? "" : ", then refreshed") }
         return [
             ("issuer", issuer, false), ("client", clientID, false),
-            ("token", record?.end == nil ? until : nil, false), ("store", store.shownLocation, false),
+            ("token", record?.end == nil ? until : nil, true), ("store", store.shownLocation, false),
             ("end", record?.announcedEnd.map { "sign in again before \($0.shown)" }, true),
             // Why a session has ended or needs the user, why its next refresh waits, and why its claims may be old.
             ("reason", record?.reasonToSignIn, true), ("refresh", pause?.message, true),

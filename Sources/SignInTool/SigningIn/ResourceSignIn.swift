@@ -161,8 +161,20 @@ struct ResourceSignIn {
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI(path: provider.issuer.redirectPath())]
         // With what a later step-up may need, so that the client stays the same.
         let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
-        return try await provider.register(
-            uris, scope: scope.adding(listed), for: resource.url.string, grant: grant, console)
+        do {
+            return try await provider.register(
+                uris, scope: scope.adding(listed), for: resource.url.string, grant: grant, console)
+        } catch var error as AuthError where error.refusesRedirect && grant == .authorizationCode {
+            let register = [
+                "sign-in", "register", "--issuer", provider.issuer.string, "--redirect-uri",
+                "http://localhost:8765/callback",
+            ]
+            let line = console.line.agreeing(to: provider.issuer.string, scope: scope, dpop: resource.requiresDPoP)
+            error.message +=
+                ". Some servers accept only such a redirect URI as that of this line: "
+                + "\((register + console.wordsOfNetwork).shellLine). Then sign in with: \(line.shellLine)"
+            throw error
+        }
     }
 
     /// Whether a registered client is this resource's, may ask for these scopes in this way, and has a valid secret.
@@ -177,6 +189,16 @@ struct ResourceSignIn {
         return (metadata.grantTypes ?? [.authorizationCode]).contains(grant)
             && scope.allSatisfy { metadata.scope?.contains($0) ?? true }
             && (redirectURIs ?? []).allSatisfy { (try? registration.check(redirectURI: $0)) != nil }
+    }
+}
+
+extension AuthError {
+    /// Whether the server registers no client with this redirect URI. A firewall in front of it may refuse any request that
+    /// contains `127.0.0.1`.
+    fileprivate var refusesRedirect: Bool {
+        guard stage == .registration else { return false }
+        return code == .invalidRedirectURI || httpStatus == 403
+            || server?.errorDescription?.lowercased().contains("redirect") == true
     }
 }
 

@@ -29,6 +29,7 @@ struct Advice: Sendable {
         let description = error.server?.errorDescription?.lowercased() ?? ""
         if error.mayBeAboutClient, let known = known.withLock({ $0 }) { return Self.advice(known, error) }
         if error.code == "invalid_request", description.contains("pushed authorization") { return "use --par" }
+        if error.code == "invalid_scope", !arguments.contains("--scope") { return "name the scopes with --scope" }
         // A provider that has no consent page refuses `prompt=consent`, which a request with offline_access has by default.
         if error.code == "login_required", error.stage == .authorization, !arguments.contains("--prompt") {
             return "if the provider asks for no consent, use --prompt login"
@@ -48,7 +49,12 @@ struct Advice: Sendable {
         if error.stage == .registration, error.message.contains("application/json, found 'text/html'") {
             return "the address is a page: register a client in a browser, and sign in with its --client-id"
         }
-        if error.stage == .resource, error.message.contains("name its issuer") { return "use --issuer to name it" }
+        if error.stage == .registration, let status = error.httpStatus, [401, 403, 404, 405].contains(status) {
+            let other = "register a client with the provider, and sign in with its --client-id"
+            return status == 401 && arguments.first == "register"
+                ? "if the provider gave you a token for registrations, pass it with --initial-access-token-file" : other
+        }
+        if error.message.contains(/[Nn]ame its issuer/) { return "use --issuer to name it" }
         if error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
         }
@@ -60,13 +66,14 @@ struct Advice: Sendable {
         {
             return "name it with --\(endpoint)-endpoint"
         }
-        if error.message.contains("$XDG_RUNTIME_DIR") {
+        if error.message.contains("$XDG_RUNTIME_DIR"), arguments.first != "proxy" {
             return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
         }
         if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
         if let problem = error.connectionProblem, let advice = Self.advice(problem, arguments) { return advice }
         let isServerTrouble = error.stage != .userInfo && error.httpStatus.map { $0 >= 500 } == true
-        if error.isTemporary, error.stage == .refresh || error.retryAfter != nil || isServerTrouble,
+        let isOfPage = error.stage == .authorization && error.code == "temporarily_unavailable"
+        if isOfPage || error.isTemporary && (error.stage == .refresh || error.retryAfter != nil || isServerTrouble),
             !error.message.hasSuffix("Try again later")
         {
             let stays = error.stage == .refresh ? "the session stays: " : ""

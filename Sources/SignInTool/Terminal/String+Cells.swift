@@ -1,14 +1,19 @@
 /// Texts that fit a terminal, whose characters take one or two cells each.
 extension String {
     /// The width of a usual terminal, or that of a narrower one at standard output.
-    private static var terminalCells: Int { Swift.min(80, Console.width(of: .output) ?? 80) }
+    static var terminalCells: Int { Swift.min(80, Console.width(of: .output) ?? 80) }
 
     private var cells: Int { reduce(0) { $0 + $1.cells } }
 
     /// The lines of a value with its name. A value that is no sentence and does not fit has a line of its own, to be copied.
     func detail(_ name: String, isSentence: Bool) -> String {
         let prefix = "    \(name):".padded(toCells: 13)
-        if isSentence { return wrapped(after: prefix).joined(separator: "\n") }
+        if isSentence {
+            let longest = split(separator: " ").map { String($0).cells }.max() ?? 0
+            let fits = prefix.cells + longest <= Self.terminalCells
+            let lines = fits ? wrapped(after: prefix) : ["    \(name):"] + wrapped(after: "      ")
+            return lines.joined(separator: "\n")
+        }
         return prefix.cells + cells <= Self.terminalCells ? prefix + self : "    \(name):\n      \(self)"
     }
 

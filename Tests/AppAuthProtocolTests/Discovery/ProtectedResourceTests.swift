@@ -81,18 +81,28 @@ struct ProtectedResourceTests {
 
     @Test(
         arguments: [
-            ("authorization_servers", "https://as.example"),
-            ("authorization_servers", ["http://as.example"]), ("authorization_servers", ["https://as.example/?a=b"]),
-            ("authorization_servers", ["http://127.0.0.1:8080"]), ("authorization_servers", [1]),
-            ("scopes_supported", "a"),
-        ] as [(String, JSON?)])
-    func `malformed metadata is refused`(name: String, value: JSON?) async throws {
+            "http://as.example", ["http://as.example"], ["https://as.example/?a=b"], ["http://127.0.0.1:8080"], [1], 1,
+        ] as [JSON])
+    func `an authorization server that cannot be used is not one`(value: JSON) async throws {
         let url = "https://r.example/api"
-        let web = Web(resource: url) { $0[name] = value }
-        let error = await authError {
-            try await Discovery(environment: Environment(transport: web)).protectedResource(at: url)
+        func resource(_ value: JSON) async throws -> ProtectedResource {
+            let web = Web(resource: url) { $0["authorization_servers"] = value }
+            return try await Discovery(environment: Environment(transport: web)).protectedResource(at: url)
         }
-        #expect(error?.code == .invalidMetadata && error?.message.contains("'\(name)'") == true)
+        let alone = try await resource(value)
+        let error = try #require(refusal { try alone.authorizationServer() })
+        #expect(error.code == .invalidMetadata && error.message.contains("that can be used: "), "\(error)")
+        #expect(try alone.authorizationServer("https://as.example") == "https://as.example")
+        let beside = try await resource(.array((value.array ?? [value]) + ["https://as.example"]))
+        #expect(beside.authorizationServers == ["https://as.example"])
+    }
+
+    @Test(arguments: ["a b", ["a", 1], nil] as [JSON?])
+    func `scopes that are no list say nothing`(value: JSON?) async throws {
+        let url = "https://r.example/api"
+        let web = Web(resource: url) { $0["scopes_supported"] = value }
+        let resource = try await Discovery(environment: Environment(transport: web)).protectedResource(at: url)
+        #expect(resource.scope.isEmpty)
     }
 
     @Test(arguments: ["http://r.example/m", "/m", "http://127.0.0.1:9/m", "https://localhost/m", ""])
@@ -158,6 +168,9 @@ struct ProtectedResourceTests {
         try await run(description) { _, discovery, url in
             let resource = try await discovery.protectedResource(at: url)
             #expect(refusal { try resource.authorizationServer() }?.code == .invalidMetadata)
+            // Its origin is one.
+            let own = try await discovery.metadata(for: resource)
+            #expect(url.hasPrefix(own.issuer.string) && own.resource?.string == url)
             // The message says to name one.
             #expect(try resource.authorizationServer("https://a.example") == "https://a.example")
         }

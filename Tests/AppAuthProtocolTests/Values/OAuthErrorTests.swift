@@ -43,6 +43,14 @@ struct OAuthErrorTests {
         (#"{"errors":[{"message":"Unknown application"}]}"#, "application/json", "Unknown application"),
         (#"{"errors":["Unknown application"]}"#, "application/json", "Unknown application"),
         (#"{"hint":"Use the other endpoint"}"#, "application/json", "Use the other endpoint"),
+        (#"{"detail":[{"loc":["body"],"msg":"Field required"}]}"#, "application/json", "Field required"),
+        (#"{"errorCode":"E1","errorSummary":"Not allowed"}"#, "application/json", "Not allowed"),
+        (#"{"errorMessage":"Realm disabled"}"#, "application/json", "Realm disabled"),
+        (#"{"code":400,"msg":"Sign-ups are off"}"#, "application/json", "Sign-ups are off"),
+        (#"{"Message":"Request denied"}"#, "application/json", "Request denied"),
+        (#"{"message":["name must be set","x"]}"#, "application/json", "name must be set"),
+        (#"{"errors":{"redirect_uri":["is not allowed"]}}"#, "application/json", "is not allowed"),
+        (#"{"fault":{"faultstring":"Quota is used up"}}"#, "application/json", "Quota is used up"),
         ("Upgrade your plan\nnow", "text/plain; charset=utf-8", "Upgrade your plan"),
         ("the code the-secret-code is \"used\"", "text/plain", "the code [redacted] is 'used'"),
         ("<p>Sorry</p>", "text/html", nil), ("Sorry", "application/json", nil),
@@ -67,6 +75,7 @@ struct OAuthErrorTests {
         (#""error_description":"Gone","message":"No""#, "Gone"), (#""message":"No such client""#, "No such client"),
         (#""error_description":"Bad","hint":"Check client_id""#, "Bad Check client_id"),
         (#""hint":"Check client_id""#, "Check client_id"), (#""message":7"#, nil),
+        (#""detail":"No such client""#, "No such client"), (#""errors":["No such client"]"#, "No such client"),
     ])
     func `beside an OAuth error, a message or a hint is its description`(members: String, description: String?) throws {
         let body = #"{"error":"invalid_client",\#(members)}"#

@@ -194,10 +194,12 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test(arguments: [("token_endpoint", 1), ("jwks_uri", 1)])
-    func `the required metadata is checked before the code is shown`(member: String, count: Int) async throws {
+    @Test(arguments: ["token_endpoint", "jwks_uri"])
+    func `the required metadata is checked before the code is shown`(member: String) async throws {
         try await World.run { world in
-            world.provider.fault(.editDocument { $0[member] = nil }, at: .openIDConfiguration)
+            for endpoint in [LocalProvider.Endpoint.openIDConfiguration, .oauthMetadata] {
+                world.provider.fault(.editDocument { $0[member] = nil }, at: endpoint, times: nil)
+            }
             let fixture = DeviceFixture(world)
             let error = try #require(await authError { try await fixture.signIn().run(store: MemoryTokenStore()) })
             #expect(error.code == .invalidMetadata)

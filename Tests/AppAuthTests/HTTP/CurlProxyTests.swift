@@ -48,8 +48,14 @@ struct CurlProxyTests {
         ("server.example:8443", "https://server.example:8443", true), ("*.example", "https://server.example", true),
         ("a.test, *.Server.example", "https://server.example", false), ("example:443", "https://server.example", true),
         ("*.example:80", "http://server.example", true), ("[2001:db8::1]:443", "https://[2001:db8::1]", true),
-        // libcurl understands these.
-        ("server.example", "https://server.example", false), ("2001:db8::1", "https://[2001:db8::1]", false),
+        ("server.example", "https://server.example", true), ("2001:db8::1", "https://[2001:db8::1]", true),
+        ("other.example;server.example", "https://server.example", true),
+        ("other.example|.example", "https://server.example", true), ("*.example ", "https://example", false),
+        ("*server.example", "https://server.example", true), ("*ver.example", "https://server.example", false),
+        ("https://server.example/", "https://server.example", true), ("a, *", "https://server.example", true),
+        ("https://server.example:80/", "https://server.example", false), ("<local>", "https://server.example", false),
+        ("<local>", "http://intranet", true), ("<local>", "http://[2001:db8::1]", false),
+        ("", "http://intranet", false),
     ])
     func `NO_PROXY may name a port, or have a wildcard`(list: String, url: String, isNamed: Bool) throws {
         let parts = url.split(separator: "/")

@@ -154,7 +154,8 @@ struct KeyringSignInTests {
             // A user without a keyring, and no display on which to ask for one.
             try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
                 let login = try await fixture.start(fixture.loginArguments(keyring), bus).outcome()
-                #expect(try login.failure(1, "store").contains("keyring:sign-in/"), "\(login)")
+                let message = try login.failure(1, "store")
+                #expect(message.contains("keyring:sign-in/") && message.contains("there is no keyring yet"), "\(login)")
                 #expect(fixture.provider.log.isEmpty)
             }
         }

@@ -99,15 +99,20 @@ struct LoginRefusalTests {
     ])
     func `metadata that the flow needs is checked before the browser opens`(name: String, more: [String]) async throws {
         try await withDesk { fixture in
-            fixture.provider.fault(.editDocument { $0[name] = nil }, at: .openIDConfiguration)
+            fixture.provider.fault(.editDocument { $0[name] = nil }, at: .openIDConfiguration, times: 2)
+            fixture.provider.fault(.editDocument { $0[name] = nil }, at: .oauthMetadata)
             let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_metadata", more)
             #expect(message.contains(name), "\(message)")
+            // Some providers have it only there.
+            _ = try await fixture.start(fixture.loginArguments(more)).outcome().result()
         }
     }
 
     @Test func `at a server without OpenID Connect, the error names --scope`() async throws {
         try await withDesk { fixture in
-            fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: .openIDConfiguration, times: nil)
+            for endpoint in [LocalProvider.Endpoint.openIDConfiguration, .oauthMetadata] {
+                fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: endpoint, times: nil)
+            }
             let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_metadata")
             #expect(message.contains("use --scope without openid"), "\(message)")
             _ = try await fixture.login("--scope", "profile").result()

@@ -10,13 +10,14 @@ import Testing
 extension RealServer {
     /// Documents that are not there, and members that are not needed.
     static let documents: [RealServer] = [
-        missingDocuments, missingEverywhere, unusedMembers, trustedMembers, usedMembers,
+        missingDocuments, missingEverywhere, splitDocuments, unusedMembers, trustedMembers, usedMembers,
     ].flatMap(\.self)
 
     private static let missingDocuments: [RealServer] =
         ([
             ("Auth0 behind a page for applications", "an HTML page", SimpleResponse.html),
             ("a proxy for MCP", "an empty object", .json([:])),
+            ("a server whose URL is not set", "an object with an empty issuer", .json(["issuer": ""])),
             ("an MCP server of 2025", "302", .status("302 Found", [("Location", "/")])),
             ("a serverless function", "204", .status("204 No Content")),
             ("Supabase", "501", .status("501 Not Implemented")),
@@ -61,6 +62,29 @@ extension RealServer {
             let error = try #require(await authError { try await Discovery.onLoopback.metadata(for: issuer) })
             #expect(error.isTemporary && error.retryAfter == 7 && error.message.contains("later"), "\(error)")
         },
+    ]
+
+    private static let splitDocuments: [RealServer] = [
+        RealServer(
+            "Kubernetes behind an authorization server", 2026,
+            "openid-configuration has only issuer and jwks_uri; the rest is in the document of RFC 8414",
+            "both are used"
+        ) {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editDocument { document in
+                        for name in document.members.map(\.name) where !["issuer", "jwks_uri"].contains(name) {
+                            document[name] = nil
+                        }
+                    }, at: .openIDConfiguration, times: nil)
+                _ = try await fixture.login().result()
+                // Only what is missing is looked for there.
+                fixture.provider.clearFaults()
+                fixture.provider.fault(
+                    .editDocument { $0["token_endpoint"] = "/token" }, at: .openIDConfiguration, times: nil)
+                try await fixture.login().failure(1, "invalid_metadata")
+            }
+        }
     ]
 
     private static let unusedMembers: [RealServer] =
@@ -126,7 +150,7 @@ extension RealServer {
 
     /// RFC 9728, as MCP servers have it.
     static let resources: [RealServer] = [
-        rootOnly, parentResources, foreignResources, unusableLocations, undescribed, rootSlash, pathSlash,
+        rootOnly, parentResources, foreignResources, unusableLocations, lists, undescribed, rootSlash, pathSlash,
         postChallenges, noPost,
     ].flatMap(\.self)
 
@@ -191,21 +215,68 @@ extension RealServer {
             ("given twice", #"resource_metadata="ORIGIN/meta", resource_metadata="ORIGIN/other""#),
             ("404", #"resource_metadata="ORIGIN/missing""#), ("empty", #"resource_metadata="""#),
             ("about another resource", #"resource_metadata="ORIGIN/other""#),
+            ("that of no object", #"resource_metadata="ORIGIN/list""#),
         ] as [(String, String)]).map { what, parameters in
             RealServer("MCP servers", 2025, "the location in the challenge is \(what)", "the well-known one is used") {
                 let server = try WrittenServer()
                 server["/mcp"] = .challenge(parameters.replacing("ORIGIN", with: server.origin))
                 let url = server.origin + "/mcp"
-                for path in ["/meta", "/other"] {
-                    server[path] = server.description("https://other.example", of: ["https://evil.example"])
-                }
+                server["/meta"] = server.description(url, of: ["https://evil.example"])
+                server["/other"] = server.description("https://other.example", of: ["https://evil.example"])
+                server["/list"] = .json([["resource": .string(url)]])
                 server[WrittenServer.resource + "/mcp"] = server.description(url, of: ["https://as.example"])
                 let found = try await Discovery.onLoopback.protectedResource(at: url)
                 #expect(found.authorizationServers == ["https://as.example"])
             }
         }
 
+    private static let lists: [RealServer] =
+        ([
+            ("scopes_supported is a string", "scopes_supported", "a b"),
+            ("authorization_servers is a string", "authorization_servers", "ISSUER"),
+            ("one of the authorization_servers is http", "authorization_servers", ["http://as.example", "ISSUER"]),
+        ] as [(String, String, JSON)]).map { what, name, value in
+            RealServer("a server whose metadata are written by hand", 2026, "of a resource: \(what)", "login succeeds")
+            {
+                try await withResource { fixture, server, url in
+                    let issuer = JSON.string(fixture.issuer)
+                    func filled(_ value: JSON) -> JSON {
+                        value == "ISSUER" ? issuer : value.array.map { .array($0.map(filled)) } ?? value
+                    }
+                    var members: JSON.Object = ["resource": .string(url), "authorization_servers": [issuer]]
+                    members[name] = filled(value)
+                    server["/mcp"] = .challenge(#"scope="profile""#)
+                    server[WrittenServer.resource + "/mcp"] = .json(.object(members))
+                    _ = try await fixture.run("login", "--json", "--resource", url).result()
+                    // Such a server alone is none.
+                    members["authorization_servers"] = ["http://as.example"]
+                    server[WrittenServer.resource + "/mcp"] = .json(.object(members))
+                    let message = try await fixture.run("login", "--json", "--resource", url)
+                        .failure(1, "invalid_metadata")
+                    #expect(message.hasSuffix("use --issuer to name it"), "\(message)")
+                }
+            }
+        }
+
     private static let undescribed: [RealServer] = [
+        RealServer("any", 2026, "the metadata list no authorization server", "the origin is the authorization server") {
+            let server = try WrittenServer()
+            let url = server.origin + "/mcp"
+            (server["/mcp"], server[WrittenServer.openID]) = (.challenge(""), server.metadata())
+            for list in [nil, []] as [JSON?] {
+                var members: JSON.Object = ["resource": .string(url)]
+                members["authorization_servers"] = list
+                server[WrittenServer.resource + "/mcp"] = .json(.object(members))
+                let discovery = Discovery.onLoopback
+                let found = try await discovery.metadata(for: discovery.protectedResource(at: url))
+                #expect(found.issuer.string == server.origin && found.resource?.string == url)
+            }
+            server[WrittenServer.openID] = nil
+            let discovery = Discovery.onLoopback
+            let resource = try await discovery.protectedResource(at: url)
+            let error = await authError { try await discovery.metadata(for: resource) }
+            #expect(error?.message.contains("lists no authorization server") == true)
+        },
         RealServer(
             "any", 2026, "a location in the challenge that is not well-known names a parent of the URL",
             "not trusted: whoever owns the path does not speak for its parent"
@@ -291,6 +362,7 @@ extension RealServer {
     private static let postChallenges: [RealServer] =
         ([
             ("405 Method Not Allowed", [("Allow", "POST")]), ("406 Not Acceptable", []), ("400 Bad Request", []),
+            ("302 Found", [("Location", "/docs")]), ("501 Not Implemented", []),
         ] as [(String, [(String, String)])]).map { status, headers in
             RealServer(
                 "MCP servers over POST", 2025, "GET is \(status.prefix(3)); the challenge comes only for POST",
@@ -305,6 +377,7 @@ extension RealServer {
                     #expect(session["scope"]?.string?.contains("profile") == true)
                     let bodies = server.bodies.filter { !$0.isEmpty }
                     #expect(bodies.count == 1 && bodies[0].contains(#""method":"initialize""#), "\(bodies)")
+                    #expect(server.accepted.contains { $0.contains("text/event-stream") })
                 }
             }
         }

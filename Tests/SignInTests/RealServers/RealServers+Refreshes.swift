@@ -11,7 +11,7 @@ import Testing
 extension RealServer {
     /// Refresh and revocation.
     static let refreshes: [RealServer] =
-        refusedTokens + refusedScopes + [
+        refusedTokens + refusedScopes + failedRevocations + [
             RealServer(
                 "Microsoft Entra", 2025, "a refresh with the resource is refused", "its version 2 is never sent one"
             ) {
@@ -111,6 +111,14 @@ extension RealServer {
                     #expect(messages[1].contains(hint), "\(messages[1])")
                 }
             },
+            RealServer("FastAPI", 2026, "a dead refresh token: 422 with a message", "the second time, sign in again") {
+                let fault = Fault.status(
+                    .unprocessableContent, json: ["detail": [["msg": "The refresh token has expired"]]])
+                try await withDead(fault) { messages in
+                    #expect(messages[1].contains("The refresh token has expired"), "\(messages[1])")
+                    #expect(messages[1].contains(". Sign in with: sign-in login"), "\(messages[1])")
+                }
+            },
             RealServer("a firewall", 2026, "a refresh is answered with its page and 403", "the session stays, no hint")
             {
                 let page = Reply(.forbidden, type: "text/html", "<title>Blocked</title>")
@@ -148,19 +156,29 @@ extension RealServer {
                     #expect(try outcome.json()["revoked"] == ["refresh_token", "access_token"], "\(outcome)")
                 }
             },
-            RealServer("an API gateway", 2025, "revocation is answered with 200 and an error", "not revoked") {
+        ]
+
+    private static let failedRevocations: [RealServer] =
+        ([
+            ("an error", .status(.ok, json: ["error": "unsupported_token_type"]), "unsupported_token_type"),
+            ("an error object", .status(.ok, json: ["error": ["message": "No such app"]]), "No such app"),
+            ("a list of errors", .status(.ok, json: ["errors": [["detail": "Not now"]]]), "Not now"),
+            (
+                "a page",
+                .editReply { ($0.headers[.contentType], $0.body) = ("text/html", Array("<!doctype html>".utf8)) },
+                "expected status 200"
+            ),
+        ] as [(String, Fault, String)]).map { what, fault, message in
+            RealServer("an API gateway", 2025, "revocation is answered with 200 and \(what)", "not revoked") {
                 try await withDesk { fixture in
                     _ = try await fixture.login().result()
-                    fixture.provider.fault(
-                        .status(.ok, json: ["error": "unsupported_token_type"]), at: .revocation, times: nil)
+                    fixture.provider.fault(fault, at: .revocation, times: nil)
                     let outcome = try await fixture.run(
                         "logout", "--issuer", fixture.issuer, "--client-id", "demo", "--json")
-                    #expect(
-                        try outcome.json()["revoked"] == [] && outcome.errors.contains("unsupported_token_type"),
-                        "\(outcome)")
+                    #expect(try outcome.json()["revoked"] == [] && outcome.errors.contains(message), "\(outcome)")
                 }
-            },
-        ]
+            }
+        }
 
     /// Refreshes twice at a provider that refuses the refresh token, and passes on the messages.
     private static func withDead(

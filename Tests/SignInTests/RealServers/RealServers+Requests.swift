@@ -9,7 +9,8 @@ import Testing
 
 extension RealServer {
     /// What is sent to the authorization endpoint.
-    static let requests: [RealServer] = [endpointParameters, ownedParameters, pkce, pushed].flatMap(\.self)
+    static let requests: [RealServer] =
+        [endpointParameters, equalParameters, ownedParameters, prompts, pkce, pushed].flatMap(\.self)
 
     /// The query of the endpoint, the options of the sign-in, and the `prompt` of the request.
     private static let endpointParameters: [RealServer] =
@@ -39,11 +40,45 @@ extension RealServer {
             }
         }
 
+    private static let equalParameters: [RealServer] =
+        ["response_type=code", "code_challenge_method=S256", "response_mode=query"].map { query in
+            RealServer("any", 2026, "authorization_endpoint has ?\(query), as the request has", "it is sent once") {
+                try await withDesk { fixture in
+                    let endpoint = fixture.provider.url(.authorization)
+                    fixture.provider.fault(
+                        .editDocument { $0["authorization_endpoint"] = .string("\(endpoint)?\(query)&a=b") },
+                        at: .openIDConfiguration, times: nil)
+                    _ = try await fixture.login().result()
+                    let sent = try #require(fixture.provider.log(.authorization).first?.query)
+                    let name = String(query.prefix { $0 != "=" })
+                    #expect(sent["a"] == "b" && sent.values(name).count == (name == "response_mode" ? 0 : 1))
+                }
+            }
+        }
+
+    private static let prompts: [RealServer] =
+        ([(["login", "none"], []), (["login", "consent"], ["consent"]), (nil, ["consent"])] as [([String]?, [String])])
+        .map { listed, sent in
+            RealServer(
+                "any", 2026, "prompt_values_supported is \(listed.map { "\($0)" } ?? "missing")",
+                sent.isEmpty ? "no prompt=consent by default" : "prompt=consent by default, with offline_access"
+            ) {
+                try await withDesk { fixture in
+                    fixture.provider.fault(
+                        .editDocument { $0["prompt_values_supported"] = listed.map { .array($0.map(JSON.string)) } },
+                        at: .openIDConfiguration, times: nil)
+                    _ = try await fixture.start(fixture.loginArguments([])).outcome()
+                    #expect(fixture.provider.log(.authorization).first?.query.values("prompt") == sent)
+                }
+            }
+        }
+
     private static let ownedParameters: [RealServer] =
         ([
             "prompt=none", "state=x", "redirect_uri=https://evil.example", "client_id=x", "nonce=x", "code_challenge=x",
             "response_mode=fragment", "login_hint=mallory", "resource=https://evil.example",
-            "prompt=login&prompt=consent",
+            "prompt=login&prompt=consent", "prompt=none%09", "prompt=login%0Anone", "prompt=NONE",
+            "response_type=token",
         ] as [String]).map { query in
             RealServer("any", 2026, "authorization_endpoint has ?\(query)", "refused") {
                 try await withDesk { fixture in

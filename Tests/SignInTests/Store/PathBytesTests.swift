@@ -56,6 +56,12 @@ struct PathBytesTests {
             let login = "login --json --issuer \(fixture.issuer) --client-id demo --store file:session"
             _ = try await run("\(line) \(login)", fixture).result()
             _ = try await run("\(line) token --json --store file:session", fixture).result()
+            let refused = try await run(
+                "\(line) \(login.replacing("file:session", with: "file:other")) --profile p", fixture)
+            #expect(refused.status == 1 && refused.output.contains("UTF-8"), "\(refused)")
+            #expect(fixture.browser.visits.count == 1)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: fixture.home)
+            #expect(!files.contains { $0.hasSuffix("other") || $0.hasSuffix("p.profile") }, "\(files)")
         }
     }
 }

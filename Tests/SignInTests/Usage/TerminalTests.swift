@@ -49,12 +49,16 @@ struct TerminalTests {
 
     @Test func `the sessions fit a narrow terminal, also with names in wide characters`() async throws {
         var configuration = LocalProvider.Configuration.demo
-        configuration.users.append(LocalProvider.User(name: "山田太郎", password: "builder"))
+        configuration.users.append(LocalProvider.User(name: "山田太郎🎌山田太郎山田太郎山田", password: "builder"))
         try await withDesk(configuration) { fixture in
             try await fixture.signIn(profile: "work", as: configuration.users[1])
             let text = try await terminal(fixture, ["status"], with: ["NO_COLOR": "1"], columns: 30)
-            for line in text.replacing("\r", with: "").split(separator: "\n") where line.contains(" at ") {
-                #expect(line.count <= 30, "\(line)")
+            // What one copies is not split.
+            let lines = text.components(separatedBy: "\r\n").filter { !$0.contains("://") && !$0.contains("file:") }
+            #expect(lines.count > 2)
+            for line in lines {
+                let cells = line.unicodeScalars.reduce(0) { $0 + ($1.value >= 0x2E80 ? 2 : 1) }
+                #expect(cells <= 30, "\(line)")
             }
         }
     }

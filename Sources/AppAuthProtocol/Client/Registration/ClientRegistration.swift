@@ -125,7 +125,12 @@ public struct ClientRegistration: Sendable, Hashable {
     ///   - requested: The requested method.
     ///   - listed: The methods that the provider lists.
     func completed(with requested: String?, of listed: [String]?) -> ClientRegistration {
-        guard metadata.members[nonEmpty: "token_endpoint_auth_method"] == nil else { return self }
+        if let registered = metadata.members[nonEmpty: "token_endpoint_auth_method"] {
+            // Without a secret, a client that asked for none has none.
+            let isPublic =
+                requested == "none" && clientSecret == nil && registered.string?.hasPrefix("client_secret_") == true
+            return isPublic ? changing { $0.tokenEndpointAuthMethod = "none" } : self
+        }
         let needsSecret = requested?.hasPrefix("client_secret_") ?? true
         if let requested, clientSecret != nil || !needsSecret, listed?.contains(requested) ?? (requested != "none") {
             return changing { $0.tokenEndpointAuthMethod = requested }
