@@ -259,7 +259,10 @@ extension RealServer {
         }
 
     private static let undescribed: [RealServer] = [
-        RealServer("any", 2026, "the metadata list no authorization server", "the origin is the authorization server") {
+        RealServer(
+            "a resource at its own server", 2026, "the metadata list no authorization server",
+            "the origin is the authorization server"
+        ) {
             let server = try WrittenServer()
             let url = server.origin + "/mcp"
             (server["/mcp"], server[WrittenServer.openID]) = (.challenge(""), server.metadata())

@@ -119,6 +119,11 @@ extension RealServer {
                     #expect(messages[1].contains(". Sign in with: sign-in login"), "\(messages[1])")
                 }
             },
+            RealServer("Glewlwyd", 2025, "a dead refresh token: 400 without a body", "the second time, sign in again") {
+                try await withDead(.status(.badRequest)) { messages in
+                    #expect(messages[1].contains(". Sign in with: sign-in login"), "\(messages[1])")
+                }
+            },
             RealServer("a firewall", 2026, "a refresh is answered with its page and 403", "the session stays, no hint")
             {
                 let page = Reply(.forbidden, type: "text/html", "<title>Blocked</title>")

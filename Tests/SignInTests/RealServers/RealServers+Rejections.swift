@@ -15,6 +15,10 @@ extension RealServer {
                 .status(.unauthorized, [.wwwAuthenticate: #"error="invalid_token", error_description="x""#])
             ),
             (
+                "LemonLDAP::NG", "in a challenge without quotes", false,
+                .status(.unauthorized, [.wwwAuthenticate: "Bearer error=invalid_token"])
+            ),
+            (
                 "SATOSA", "in the body, beside a challenge without an error", true,
                 .status(.unauthorized, [.wwwAuthenticate: "Bearer"], json: ["error": "invalid_token"])
             ),

@@ -42,7 +42,9 @@ extension RealServer {
 
     private static let equalParameters: [RealServer] =
         ["response_type=code", "code_challenge_method=S256", "response_mode=query"].map { query in
-            RealServer("any", 2026, "authorization_endpoint has ?\(query), as the request has", "it is sent once") {
+            RealServer(
+                "a ready-made URL", 2026, "authorization_endpoint has ?\(query), as the request has", "it is sent once"
+            ) {
                 try await withDesk { fixture in
                     let endpoint = fixture.provider.url(.authorization)
                     fixture.provider.fault(
@@ -60,7 +62,8 @@ extension RealServer {
         ([(["login", "none"], []), (["login", "consent"], ["consent"]), (nil, ["consent"])] as [([String]?, [String])])
         .map { listed, sent in
             RealServer(
-                "any", 2026, "prompt_values_supported is \(listed.map { "\($0)" } ?? "missing")",
+                "a provider that lists its prompts", 2026,
+                "prompt_values_supported is \(listed.map { "\($0)" } ?? "missing")",
                 sent.isEmpty ? "no prompt=consent by default" : "prompt=consent by default, with offline_access"
             ) {
                 try await withDesk { fixture in

@@ -83,6 +83,15 @@ extension RealServer {
         \.self)
 
     private static let members: [RealServer] = [
+        RealServer("Canaille", 2025, "auth_time has a fraction", "accepted") {
+            try await withDesk { fixture in
+                let time = try JSON(parsing: Array("\(Int(Date().timeIntervalSince1970) - 9).5".utf8))
+                fixture.provider.fault(.editIDToken { $0.claims["auth_time"] = time }, at: .token)
+                _ = try await fixture.login("--max-age", "3600").result()
+                fixture.provider.fault(.editIDToken { $0.claims["auth_time"] = "now" }, at: .token)
+                try await fixture.login("--max-age", "3600").failure(1, "invalid_id_token")
+            }
+        },
         RealServer("Twitch", 2026, "scope is an array", "accepted") {
             try await withDesk { fixture in
                 fixture.provider.fault(
