@@ -1,6 +1,6 @@
 /// A buffer that splits bytes into lines. A terminal delivers each byte unedited, so for a terminal the buffer handles
 /// the editing keys.
-struct LineBuffer {
+package struct LineBuffer {
     private enum Escape { case none, began, sequence }
 
     let isTyped: Bool
@@ -10,13 +10,13 @@ struct LineBuffer {
     private var escape = Escape.none
 
     /// - Parameter isTyped: Whether the bytes come from a terminal.
-    init(isTyped: Bool, limit: Int) { (self.isTyped, self.limit) = (isTyped, limit) }
+    package init(isTyped: Bool, limit: Int) { (self.isTyped, self.limit) = (isTyped, limit) }
 
     /// Returns the lines that end in these bytes.
-    mutating func add(_ bytes: [UInt8]) -> [String] { bytes.compactMap { add($0) } }
+    package mutating func add(_ bytes: [UInt8]) -> [String] { bytes.compactMap { add($0) } }
 
     /// Returns the rest if the last line has no end.
-    mutating func end() -> String? { line.isEmpty ? nil : take() }
+    package mutating func end() -> String? { line.isEmpty ? nil : take() }
 
     private mutating func add(_ byte: UInt8) -> String? {
         if byte == UInt8(ascii: "\n") { return take() }

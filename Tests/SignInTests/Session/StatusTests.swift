@@ -113,6 +113,18 @@ struct StatusTests {
         }
     }
 
+    @Test(arguments: [(67, true), (68, false)])
+    func `a value that fits is beside its name`(count: Int, fits: Bool) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        let client = String(repeating: "c", count: count)
+        configuration.clients.append(RegisteredClient(id: client, redirectURIs: [.anyLoopback]))
+        try await withDesk(configuration) { fixture in
+            try await fixture.signIn(client: client)
+            let lines = try await fixture.run("status").outputLines
+            #expect(lines.contains(fits ? "    client:  \(client)" : "      \(client)"), "\(lines)")
+        }
+    }
+
     /// What one must copy is not split, so it has a line of its own.
     @Test func `the blocks fit a terminal of 80 cells`() async throws {
         try await withDesk { fixture in
