@@ -165,7 +165,7 @@ struct Register: Command {
         } else if !provider.names(.keys) {
             // Without OpenID Connect there is no ID token.
             let registered = (registration.metadata.scope ?? []).filter { $0 != .openID }
-            words += ["--scope", registered.spaceDelimited ?? Scope.offlineAccess.rawValue]
+            words += ["--scope", registered.spaceDelimited ?? ""]
         }
         words += common.wordsOfNetwork
         if canSignIn { lines.append("Sign in with: \(SignInLine(words).shellLine)") }

@@ -78,6 +78,11 @@ struct LinkedFileTests {
             #expect(error?.storeProblem == .damaged, "\(String(describing: error))")
             #expect(error?.message.contains("is a symbolic link") == true, "\(String(describing: error))")
         }
+        if flaw == .writableFolder || flaw == .readable {
+            let words =
+                flaw == .readable ? "a file of this user with the mode 600" : "a folder there that only this user"
+            #expect(await authError { try await store.prepare() }?.message.contains("expected \(words)") == true)
+        }
         #expect(target == goal && FileManager.default.contents(atPath: path) == before)
         let aside = try #require(try await store.discard())
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: aside) == goal)

@@ -151,6 +151,20 @@ struct ForgottenClientTests {
         }
     }
 
+    @Test func `if the port of a client that the user has registered is busy, another one helps`() async throws {
+        try await withDesk { fixture in
+            let busy = try LoopbackRedirectListener()
+            defer { busy.close() }
+            let port = try #require(URL(string: busy.redirectURI)?.port)
+            let uri = "http://127.0.0.1:\(port)/callback"
+            _ = try await fixture.run("register", "--json", "--issuer", fixture.issuer, "--redirect-uri", uri).result()
+            let login = ["login", "--json", "--issuer", fixture.issuer]
+            let message = try await fixture.start(login).outcome().failure(1, "listener")
+            #expect(message.hasSuffix("name free ones with --redirect-port") && !message.contains("rm "), "\(message)")
+            _ = try await fixture.start(login + ["--redirect-port", "0"]).outcome().result()
+        }
+    }
+
     private func clientIDs(_ fixture: CommandFixture) async throws -> [String] {
         let sessions = try await fixture.run("status", "--json").result()["sessions"]?.array ?? []
         return sessions.compactMap { $0["client_id"]?.string }

@@ -10,7 +10,7 @@ import Testing
 extension RealServer {
     /// RFC 7591.
     static let registrations: [RealServer] = [
-        omittedMethods, chosenMethods, registeredScopes, resourceRegistrations, insufficient,
+        omittedMethods, chosenMethods, registeredScopes, resourceRegistrations, refusedRedirects, insufficient,
     ].flatMap(\.self)
 
     private static let register = ["register", "--json", "--redirect-uri", "http://127.0.0.1/callback", "--issuer"]
@@ -168,6 +168,38 @@ extension RealServer {
             }
         },
     ]
+
+    /// How the server refuses the redirect URI that the library has chosen.
+    private static let refusedRedirects: [RealServer] =
+        ([
+            ("RevenueCat", "invalid_redirect_uri", .oauthError("invalid_redirect_uri")),
+            ("a firewall that lets no 127.0.0.1 pass", "403", .status(.forbidden)),
+        ] as [(String, String, Fault)]).map { server, how, fault in
+            RealServer(
+                server, 2026, "the registration with a path of the issuer's is refused (\(how))",
+                "two lines register the usual redirect URI and sign in"
+            ) {
+                try await withResource { fixture, server, url in
+                    server["/mcp"] = .challenge(#"scope="profile""#)
+                    fixture.provider.fault(fault, at: .clientRegistration)
+                    let outcome = try await fixture.run("login", "--json", "--resource", url)
+                    let message = try #require(outcome.json()["error"]?["message"]?.string, "\(outcome)")
+                    let lines = try #require(message.advised(by: "as that of this line: "), "\(message)")
+                    let parts = lines.components(separatedBy: ". Then sign in with: ")
+                    let login = parts[1].components(separatedBy: ";")[0]
+                    // Another test can have the port.
+                    let listener = try LoopbackRedirectListener()
+                    let port = try #require(URL(string: listener.redirectURI)?.port)
+                    listener.close()
+                    for line in [parts[0], login] {
+                        let line = line.replacing("8765", with: "\(port)")
+                        let run = try await fixture.start(["sh", "-c", line], []).outcome()
+                        #expect(run.status == 0, "\(line): \(run)")
+                    }
+                    #expect(fixture.provider.log(.token).count == 1)
+                }
+            }
+        }
 
     private static let insufficient: [RealServer] = [
         RealServer("any", 2026, "no jwks_uri, and the user asks for openid", "refused, and no client is registered") {

@@ -30,6 +30,29 @@ struct RegisterTests {
         }
     }
 
+    @Test func `at a server without OpenID Connect, the line asks for no ID token`() async throws {
+        try await withDesk { fixture in
+            for endpoint in [LocalProvider.Endpoint.openIDConfiguration, .oauthMetadata] {
+                fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: endpoint, times: nil)
+            }
+            fixture.provider.fault(.editDocument { $0["scope"] = "openid profile" }, at: .clientRegistration)
+            let options = ["--issuer", fixture.issuer, "--redirect-uri", Self.redirect]
+            let outcome = try await fixture.start(["register"] + options).outcome()
+            let line = try #require(outcome.output.advised(by: "Sign in with: "), "\(outcome)")
+            _ = try await fixture.start(["sh", "-c", line], []).outcome()
+            #expect(fixture.provider.log(.authorization).first?.query["scope"] == "profile")
+        }
+    }
+
+    @Test(arguments: [(401, "--initial-access-token-file"), (403, "--client-id"), (404, "--client-id")])
+    func `if the server registers no clients, the error says what helps`(status: Int, option: String) async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(.status(.init(code: status)), at: .clientRegistration)
+            let message = try await register(fixture).failure(1, "invalid_response")
+            #expect(message.contains(option), "\(message)")
+        }
+    }
+
     @Test func `a public client is registered and signs in without --client-id`() async throws {
         try await withDesk { fixture in
             let registration = try await register(fixture, ["--client-name", "My App"]).result()
