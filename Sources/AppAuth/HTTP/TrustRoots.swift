@@ -46,10 +46,13 @@ package enum TrustRoots: Sendable, Hashable {
                 files = [(path, name)]
             }
             if let path = environment("SSL_CERT_DIR"), !path.isEmpty { directory = try checked(path) }
-            if files.isEmpty, directory == nil {
-                directory = hashedDirectories.first(where: holdsHashedCertificates)
-                if directory != nil { fallback = builtIn.file.flatMap { access($0, R_OK) == 0 ? $0 : nil } }
-                if directory == nil {
+            if files.isEmpty {
+                directory = directory ?? hashedDirectories.first(where: holdsHashedCertificates)
+                if let directory {
+                    // The variable may name the system's own folder.
+                    let isSystem = hashedDirectories.contains(directory)
+                    fallback = builtIn.file.flatMap { isSystem && access($0, R_OK) == 0 ? $0 : nil }
+                } else {
                     if configuration.additionalRoots.isEmpty { return .builtIn }
                     directory = builtIn.directory
                     if let file = builtIn.file, FileManager.default.fileExists(atPath: file) {

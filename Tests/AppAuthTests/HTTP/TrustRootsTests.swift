@@ -68,6 +68,17 @@ struct TrustRootsTests {
         #expect(try found() == .chosen(file: two, bundle: nil, directory: directory.path))
     }
 
+    @Test func `SSL_CERT_DIR may name the system's own folder`() throws {
+        defer { remove() }
+        let hashed = try folder(hashedNames: 20)
+        for (named, fallback) in [(hashed, one), (directory.path, nil)] {
+            let found = try TrustRoots.find(
+                .init(), environment: { $0 == "SSL_CERT_DIR" ? named : nil }, builtIn: (one, nil),
+                hashedDirectories: [hashed])
+            #expect(found == .chosen(file: nil, bundle: nil, directory: named, fallback: fallback))
+        }
+    }
+
     @Test func `roots of the configuration ignore the environment`() throws {
         defer { remove() }
         let roots = try TrustRoots.find(
