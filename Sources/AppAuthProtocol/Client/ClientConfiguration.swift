@@ -59,7 +59,8 @@ public struct ClientConfiguration: Sendable {
     /// Returns the client, after checking that the provider has everything that is needed (OpenID Connect Discovery
     /// §3).
     ///
-    /// Without ``provider``, the metadata is fetched, unless this value or a copy has recently fetched it.
+    /// Without ``provider``, the metadata is fetched, unless this value or a copy has recently fetched it. If an endpoint is
+    /// missing in it, so is the document of RFC 8414 (``Discovery/complete(_:with:policy:)``).
     ///
     /// - Parameter endpoints: The endpoints that the app needs.
     /// - Throws: As ``Discovery/metadata(for:policy:)`` and ``Discovery/complete(_:with:policy:)``; ``AuthError`` with
@@ -78,7 +79,14 @@ public struct ClientConfiguration: Sendable {
         for endpoint in endpoints {
             // Some providers list their endpoints only in the metadata of RFC 8414, for example that of RFC 8628 §4.
             if endpoint == .deviceAuthorization || !found.names(endpoint) {
-                found = try await discovery.complete(found, with: endpoint, policy: idTokenRules.issuer)
+                do {
+                    found = try await discovery.complete(found, with: endpoint, policy: idTokenRules.issuer)
+                } catch let failure as AuthError where endpoint != .deviceAuthorization {
+                    do { _ = try found.require(endpoint) } catch var error as AuthError {
+                        error.message += "; \(failure.message)"
+                        throw error
+                    }
+                }
             }
             _ = try found.require(endpoint)
         }

@@ -88,14 +88,15 @@ public final class Discovery: Sendable {
         if let first = kept.min(by: { $0.1 < $1.1 }) { cache[first.0] = nil }
     }
 
-    /// Adds an endpoint that some providers list only in their RFC 8414 document.
+    /// Adds what the metadata lacks, if some providers list an endpoint only in their RFC 8414 document.
     ///
     /// If the endpoint is missing, fetches `/.well-known/oauth-authorization-server` before the issuer's path and after
     /// it. The document counts only if it names the issuer that the policy expects. Nothing is fetched for metadata that
     /// the app has put together.
     ///
     /// - Parameter policy: The policy with which the metadata was fetched.
-    /// - Returns: The metadata with the endpoint; unchanged if no such document has it.
+    /// - Returns: The metadata with the endpoint, and with all other members of that document that it lacks; unchanged if no
+    ///   such document has the endpoint.
     /// - Throws: ``AuthError`` if a document could not be fetched, so that it is unknown whether the provider has the
     ///   endpoint; `CancellationError`.
     public func complete(
@@ -106,9 +107,12 @@ public final class Discovery: Sendable {
         let name = Name(issuer: metadata.issuer, policy: policy)
         for url in metadata.issuer.authorizationServerMetadataURLs {
             do {
-                let completed = metadata.completed(
-                    with: endpoint, from: try await fetch(name, at: url).metadata)
-                if completed[endpoint] != nil { return completed }
+                let completed = metadata.completed(from: try await fetch(name, at: url).metadata)
+                guard completed[endpoint] != nil else { continue }
+                cache.withLock { cache in
+                    if cache[name]?.metadata == metadata { cache[name]?.metadata = completed }
+                }
+                return completed
             } catch let error as AuthError {
                 environment.logger.info("discovery: no further document: \(error)")
                 if error.leavesDocumentUnknown { failure = error }

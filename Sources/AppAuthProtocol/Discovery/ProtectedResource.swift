@@ -51,8 +51,8 @@ public struct ProtectedResource: Sendable, Hashable {
                     + "it, use exactly that URL")
         }
         (authorizationServers, objection) = Self.servers(object.members["authorization_servers"], of: url)
-        // A list of another type says nothing.
-        scope = demanded ?? (object.members["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
+        // If this is no list, the resource requires nothing.
+        scope = demanded ?? (object.members["scopes_supported"]?.strings ?? []).flatMap { [Scope](received: $0) }
         requiresDPoP = object.members["dpop_bound_access_tokens_required"]?.bool ?? false
         (self.url, asked, document) = (resource, url, object.members)
     }
@@ -93,11 +93,14 @@ public struct ProtectedResource: Sendable, Hashable {
     ///   and none is chosen.
     public func authorizationServer(_ chosen: Issuer? = nil) throws -> Issuer {
         guard let first = authorizationServers.first else {
-            if let chosen { return chosen }
-            let reason = objection.map { " that can be used: \($0)" } ?? ""
+            guard let objection else {
+                if let chosen { return chosen }
+                throw AuthError(
+                    .invalidMetadata, .discovery, "the resource \(url) lists no authorization server. Name its issuer")
+            }
             throw AuthError(
                 .invalidMetadata, .discovery,
-                "the resource \(url) lists no authorization server\(reason). Name its issuer")
+                "the resource \(url) lists no authorization server that can be used: \(objection)")
         }
         let names = authorizationServers.map(\.string).joined(separator: ", ")
         // RFC 9728 §7.6: only the resource decides who issues its tokens.

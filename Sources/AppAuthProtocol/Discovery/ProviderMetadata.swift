@@ -105,11 +105,13 @@ public struct ProviderMetadata: Sendable, Hashable {
             "expected the provider to support the PKCE method S256, found \(methods.joined(separator: ", ").foundText)")
     }
 
-    /// Returns the metadata with an endpoint of a second document, if this one does not have it.
-    package func completed(with endpoint: Endpoint, from other: ProviderMetadata) -> ProviderMetadata {
-        guard self[endpoint] == nil else { return self }
+    /// Returns the metadata with the members of another document of the same issuer that it lacks: the endpoints, and what
+    /// protects them.
+    package func completed(from other: ProviderMetadata) -> ProviderMetadata {
         var metadata = self
-        metadata.document[endpoint.rawValue] = other.document[endpoint.rawValue]
+        for member in other.document.members where document[nonEmpty: member.name] == nil {
+            metadata.document[member.name] = member.value
+        }
         return metadata
     }
 

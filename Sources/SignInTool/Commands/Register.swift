@@ -143,7 +143,8 @@ struct Register: Command {
         let discovery = Discovery(environment: environment)
         let found = try await discovery.metadata(for: Issuer(issuer)).with(.registration, at: registrationEndpoint)
         // Some providers have the endpoint only in the document of RFC 8414.
-        let provider = try await discovery.complete(found, with: .registration)
+        var provider = try await discovery.complete(found, with: .registration)
+        if !provider.names(.keys) { provider = (try? await discovery.complete(provider, with: .keys)) ?? provider }
         guard provider.names(.registration) else {
             throw AuthError(
                 .invalidMetadata, .registration,

@@ -27,7 +27,7 @@ struct Doctor: Command {
     private var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        // A misspelled profile is none that can be checked.
+        // If the name of a profile is misspelled, there is nothing to check.
         if let profile = session.profile, !provider.isNamed { try profile.checkIsKnown() }
         var examination = Examination()
         try await examination.checkLibraries()

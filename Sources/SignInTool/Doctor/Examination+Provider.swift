@@ -12,9 +12,9 @@ extension Examination {
         of signIn: SignIn, requiring endpoints: [ProviderMetadata.Endpoint]
     ) async throws -> Client? {
         let (configuration, environment) = (signIn.configuration, signIn.configuration.environment)
-        var client: Client?
+        var found: Client?
         try await check("metadata", otherwise: .metadataInvalid) { examination in
-            do { client = try await configuration.client(requiring: []) } catch let error as AuthError
+            do { found = try await configuration.client(requiring: []) } catch let error as AuthError
                 where error.code == .invalidResponse && !error.isTemporary
             {
                 examination.add(Finding(.metadataMissing, error.message))
@@ -22,20 +22,29 @@ extension Examination {
             }
             return configuration.issuer.string
         }
-        guard let client else { return nil }
-        let provider = client.provider
+        guard var client = found else { return nil }
         var required = endpoints
         if configuration.requestsIDToken { required.append(.keys) }
-        if signIn.options.isPushed || provider.requiresPushedAuthorizationRequests {
+        if signIn.options.isPushed || client.provider.requiresPushedAuthorizationRequests {
             required.append(.pushedAuthorizationRequest)
         }
-        for endpoint in required where (try? provider.url(of: endpoint)) == .some(nil) {
-            add(Finding(.endpointMissing, "the provider's metadata has no '\(endpoint.rawValue)'"))
+        try await check("endpoints") { examination in
+            for endpoint in required {
+                let provider = client.provider
+                client.provider =
+                    (try? await Discovery(environment: environment)
+                        .complete(provider, with: endpoint, policy: configuration.idTokenRules.issuer)) ?? provider
+                if (try? client.provider.url(of: endpoint)) == .some(nil) {
+                    examination.add(
+                        Finding(.endpointMissing, "the provider's metadata has no '\(endpoint.rawValue)'"))
+                }
+            }
+            do { try client.provider.requirePKCE() } catch let error as AuthError {
+                examination.add(Finding(.pkceUnsupported, error.message))
+            }
+            return try await examination.checkEndpoints(of: client.provider, environment)
         }
-        do { try provider.requirePKCE() } catch let error as AuthError {
-            add(Finding(.pkceUnsupported, error.message))
-        }
-        try await checkEndpoints(of: provider, environment)
+        let provider = client.provider
         if configuration.requestsIDToken, let keys = provider[.keys] {
             try await check("keys", otherwise: .keysUnusable) { _ in
                 let set = try KeySet(try await environment.document(at: keys, stage: .keys).json)
@@ -53,18 +62,20 @@ extension Examination {
 
     /// Asks each endpoint for its head, which changes nothing (RFC 9110 §9.2.1). Any response but trouble of the server
     /// shows that it is there.
-    private mutating func checkEndpoints(of provider: ProviderMetadata, _ environment: Environment) async throws {
+    private mutating func checkEndpoints(of provider: ProviderMetadata, _ environment: Environment) async throws
+        -> String
+    {
         let reached = try await withThrowingTaskGroup(of: (Int, Finding?).self) { group in
             for (index, endpoint) in Self.endpoints.enumerated() where provider.names(endpoint) {
                 group.addTask { (index, try await Self.finding(at: endpoint, of: provider, environment)) }
             }
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }
         }
-        for case (_, let finding?) in reached { add(finding) }
+        for finding in reached.compactMap(\.1) { add(finding) }
         let working = reached.filter { $0.1 == nil }.map {
             Self.endpoints[$0.0].rawValue.replacing("_endpoint", with: "")
         }
-        try await check("endpoints") { _ in working.isEmpty ? "none" : working.joined(separator: ", ") }
+        return working.isEmpty ? "none" : working.joined(separator: ", ")
     }
 
     private static func finding(

@@ -98,6 +98,10 @@ struct ResourceSignIn {
             endpoints =
                 grant == .jwtBearer || options.showsIssuer(of: provider) ? [] : AuthorizationRequest.endpoints
         }
+        // Some providers list their endpoints only in the document of RFC 8414.
+        for endpoint in [ProviderMetadata.Endpoint.authorization, .token, .keys] where !provider.names(endpoint) {
+            provider = (try? await discovery.complete(provider, with: endpoint)) ?? provider
+        }
         self.provider = provider
         // The assertion stands for a refresh token.
         let standard = grant == .jwtBearer ? resource.scope : resource.scope(at: provider)
@@ -160,7 +164,7 @@ struct ResourceSignIn {
         // Despite RFC 8252 §7.3, some servers compare the port too: the client keeps one that is free now.
         let uris = try redirectURIs ?? [LoopbackRedirectListener.freeRedirectURI(path: provider.issuer.redirectPath())]
         // With what a later step-up may need, so that the client stays the same.
-        let listed = (resource.document["scopes_supported"]?.strings ?? []).map(Scope.init(rawValue:))
+        let listed = (resource.document["scopes_supported"]?.strings ?? []).flatMap { [Scope](received: $0) }
         do {
             return try await provider.register(
                 uris, scope: scope.adding(listed), for: resource.url.string, grant: grant, console)
@@ -197,7 +201,7 @@ extension AuthError {
     /// contains `127.0.0.1`.
     fileprivate var refusesRedirect: Bool {
         guard stage == .registration else { return false }
-        return code == .invalidRedirectURI || httpStatus == 403
+        return code == .invalidRedirectURI || httpStatus == 403 && server == nil
             || server?.errorDescription?.lowercased().contains("redirect") == true
     }
 }

@@ -5,7 +5,7 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
-/// Endpoints that is only in the RFC 8414 document.
+/// Members that only the RFC 8414 document has.
 struct DiscoveryCompletionTests {
     private let split: LocalProvider.Configuration = {
         var configuration = LocalProvider.Configuration.demo
@@ -20,8 +20,14 @@ struct DiscoveryCompletionTests {
             #expect(metadata[.revocation] == nil)
             let completed = try await discovery.complete(metadata, with: .revocation)
             #expect(completed[.revocation]?.string == world.provider.url(.revocation))
-            #expect(completed[.introspection] == nil)
-            #expect(world.provider.count(.oauthMetadata) == 1)
+            // So is whatever else the first one lacks, and no more.
+            #expect(completed[.introspection] != nil)
+            world.provider.fault(.editDocument { $0["token_endpoint"] = "https://other.example/t" }, at: .oauthMetadata)
+            let other = try await Discovery(environment: world.environment).complete(metadata, with: .revocation)
+            #expect(other == completed && other[.token] == metadata[.token])
+            // It is kept.
+            #expect(try await discovery.metadata(for: Issuer(world.provider.issuer)) == completed)
+            #expect(world.provider.count(.oauthMetadata) == 2 && world.provider.count(.openIDConfiguration) == 1)
         }
     }
 

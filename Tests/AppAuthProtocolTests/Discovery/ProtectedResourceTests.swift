@@ -92,7 +92,8 @@ struct ProtectedResourceTests {
         let alone = try await resource(value)
         let error = try #require(refusal { try alone.authorizationServer() })
         #expect(error.code == .invalidMetadata && error.message.contains("that can be used: "), "\(error)")
-        #expect(try alone.authorizationServer("https://as.example") == "https://as.example")
+        // RFC 9728 §7.6: only the resource decides who issues its tokens.
+        #expect(refusal { try alone.authorizationServer("https://as.example") }?.code == .invalidMetadata)
         let beside = try await resource(.array((value.array ?? [value]) + ["https://as.example"]))
         #expect(beside.authorizationServers == ["https://as.example"])
     }

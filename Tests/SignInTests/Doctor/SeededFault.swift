@@ -71,6 +71,11 @@ struct SeededSetUp: Sendable {
         let names = result["findings"]?.array?.compactMap { $0["name"]?.string }
         #expect(names == fault.findings, "\(outcome)")
         let isWell = fault.findings.isEmpty || fault.isHarmless
+        // Each failure is in the line of a check.
+        let failed = result["checks"]?.array?.filter { $0["outcome"] == "failure" } ?? []
+        let found = failed.flatMap { $0["findings"]?.strings ?? [] }
+        let failures = result["findings"]?.array?.filter { $0["severity"] == "failure" } ?? []
+        #expect(failures.allSatisfy { found.contains($0["name"]?.string ?? "") }, "\(outcome)")
         #expect(outcome.status == (isWell ? 0 : 1) && result["ok"]?.bool == isWell, "\(outcome)")
         for finding in result["findings"]?.array ?? [] {
             #expect(finding["seen"]?.string?.isEmpty == false && finding["remedy"]?.string?.isEmpty == false)
@@ -85,6 +90,8 @@ struct SeededSetUp: Sendable {
     }
 
     func edit(_ edit: @escaping @Sendable (inout JSON.Object) -> Void) {
-        fixture.provider.fault(.editDocument(edit), at: .openIDConfiguration, times: nil)
+        for endpoint in [LocalProvider.Endpoint.openIDConfiguration, .oauthMetadata] {
+            fixture.provider.fault(.editDocument(edit), at: endpoint, times: nil)
+        }
     }
 }

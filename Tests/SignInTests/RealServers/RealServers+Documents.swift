@@ -78,6 +78,16 @@ extension RealServer {
                         }
                     }, at: .openIDConfiguration, times: nil)
                 _ = try await fixture.login().result()
+                let examined = try await fixture.run(
+                    "doctor", "--json", "--issuer", fixture.issuer, "--client-id", "demo")
+                #expect(try examined.result()["findings"] == [], "\(examined)")
+                // Only the second document promises that each response has `iss`.
+                fixture.provider.fault(
+                    .editReply { reply in
+                        let location = reply.headers[.location]
+                        reply.headers[.location] = location?.replacing(/&iss=[^&]*/, with: "")
+                    }, at: .interaction, times: nil)
+                try await fixture.login().failure(1, "invalid_redirect")
                 // Only what is missing is looked for there.
                 fixture.provider.clearFaults()
                 fixture.provider.fault(
@@ -253,7 +263,13 @@ extension RealServer {
                     server[WrittenServer.resource + "/mcp"] = .json(.object(members))
                     let message = try await fixture.run("login", "--json", "--resource", url)
                         .failure(1, "invalid_metadata")
-                    #expect(message.hasSuffix("use --issuer to name it"), "\(message)")
+                    #expect(message.contains("no authorization server that can be used"), "\(message)")
+                    members["authorization_servers"] = nil
+                    server[WrittenServer.resource + "/mcp"] = .json(.object(members))
+                    let none = try await fixture.run("login", "--json", "--resource", url)
+                        .failure(1, "invalid_metadata")
+                    #expect(none.hasSuffix("use --issuer to name it"), "\(none)")
+                    _ = try await fixture.run("login", "--json", "--resource", url, "--issuer", fixture.issuer).result()
                 }
             }
         }

@@ -171,7 +171,7 @@ extension RealServer {
             (
                 "a page",
                 .editReply { ($0.headers[.contentType], $0.body) = ("text/html", Array("<!doctype html>".utf8)) },
-                "expected status 200"
+                "found a page"
             ),
         ] as [(String, Fault, String)]).map { what, fault, message in
             RealServer("an API gateway", 2025, "revocation is answered with 200 and \(what)", "not revoked") {

@@ -186,12 +186,11 @@ extension RealServer {
                     let message = try #require(outcome.json()["error"]?["message"]?.string, "\(outcome)")
                     let lines = try #require(message.advised(by: "as that of this line: "), "\(message)")
                     let parts = lines.components(separatedBy: ". Then sign in with: ")
-                    let login = parts[1].components(separatedBy: ";")[0]
                     // Another test can have the port.
                     let listener = try LoopbackRedirectListener()
                     let port = try #require(URL(string: listener.redirectURI)?.port)
                     listener.close()
-                    for line in [parts[0], login] {
+                    for line in parts {
                         let line = line.replacing("8765", with: "\(port)")
                         let run = try await fixture.start(["sh", "-c", line], []).outcome()
                         #expect(run.status == 0, "\(line): \(run)")
@@ -204,7 +203,9 @@ extension RealServer {
     private static let insufficient: [RealServer] = [
         RealServer("any", 2026, "no jwks_uri, and the user asks for openid", "refused, and no client is registered") {
             try await withResource { fixture, _, url in
-                fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: .openIDConfiguration, times: nil)
+                for endpoint in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                    fixture.provider.fault(.editDocument { $0["jwks_uri"] = nil }, at: endpoint, times: nil)
+                }
                 let message = try await fixture.run("login", "--json", "--resource", url, "--scope", "openid")
                     .failure(1, "invalid_metadata")
                 #expect(message.contains("jwks_uri") && fixture.provider.count(.clientRegistration) == 0)
@@ -212,8 +213,9 @@ extension RealServer {
         },
         RealServer("any", 2026, "no token_endpoint", "refused, and no client is registered") {
             try await withResource { fixture, _, url in
-                fixture.provider.fault(
-                    .editDocument { $0["token_endpoint"] = nil }, at: .openIDConfiguration, times: nil)
+                for endpoint in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                    fixture.provider.fault(.editDocument { $0["token_endpoint"] = nil }, at: endpoint, times: nil)
+                }
                 let message = try await fixture.run("login", "--json", "--resource", url).failure(1, "invalid_metadata")
                 #expect(message.contains("token_endpoint") && fixture.provider.count(.clientRegistration) == 0)
             }

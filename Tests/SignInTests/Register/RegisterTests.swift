@@ -39,7 +39,8 @@ struct RegisterTests {
             let options = ["--issuer", fixture.issuer, "--redirect-uri", Self.redirect]
             let outcome = try await fixture.start(["register"] + options).outcome()
             let line = try #require(outcome.output.advised(by: "Sign in with: "), "\(outcome)")
-            _ = try await fixture.start(["sh", "-c", line], []).outcome()
+            let login = try await fixture.start(["sh", "-c", line], []).outcome()
+            #expect(login.status == 0, "\(login)")
             #expect(fixture.provider.log(.authorization).first?.query["scope"] == "profile")
         }
     }
