@@ -45,22 +45,29 @@ public struct ProxyListener: Sendable {
             AuthError(.listener, .configuration, "no socket at \(path): \(why)", outcome: .notSent)
         }
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        guard let place = realpath(parent, nil) else { throw refusal("\(parent): \(SystemError.text(errno))") }
-        defer { free(place) }
-        var folder = String(cString: place)
+        guard let found = realpath(parent, nil) else { throw refusal("\(parent): \(SystemError.text(errno))") }
+        defer { free(found) }
+        // Another user may be able to change a link in the given path later.
+        let place = String(cString: found)
+        var folder = place
         while true {
             var status = stat()
             guard stat(folder, &status) == 0 else { throw refusal("\(folder): \(SystemError.text(errno))") }
             // In another folder, another user could put a socket of their own in its place, and get the requests. Above it, they
             // could replace the folder, unless only the owner of an entry may rename it.
-            let isAbove = folder.utf8.count < strlen(place)
-            let isShared = status.st_mode & 0o022 != 0 && !(isAbove && status.st_mode & S_ISVTX != 0)
+            let isAbove = folder != place
+            // In many systems, each user has a group of the same number.
+            let isOfOwnGroup = status.st_gid == getegid() && getegid() == geteuid()
+            let isWritable = status.st_mode & (isOfOwnGroup ? 0o002 : 0o022) != 0
+            let isShared = isWritable && !(isAbove && status.st_mode & S_ISVTX != 0)
             guard [0, geteuid()].contains(status.st_uid), !isShared else {
                 throw refusal("other users can change the folder \(folder). Use one such as $XDG_RUNTIME_DIR")
             }
             guard folder != "/", let end = folder.lastIndex(of: "/") else { break }
             folder = end == folder.startIndex ? "/" : String(folder[..<end])
         }
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        let path = place == "/" ? "/" + name : "\(place)/\(name)"
         let probe = shims_connect_to(path, 100)
         if probe >= 0 { Glibc.close(probe) }
         var entry = stat()

@@ -39,7 +39,7 @@ package struct RequestRules: Sendable {
                 421, "wrong_host", "This is a proxy on this machine. Its address is http://\(authorities.sorted()[0]).")
         }
         let origins = head.fields.filter { $0.name == "origin" }.map(\.value)
-        for origin in origins where !allowedOrigins.contains(origin) && !isOwn(origin) {
+        for origin in origins where !allowedOrigins.contains(origin) {
             throw ProxyResponse(
                 403, "foreign_origin",
                 "Web pages of another origin may not send requests here, unless the proxy allows their origin.")
@@ -47,18 +47,15 @@ package struct RequestRules: Sendable {
         return origins.first
     }
 
-    private func isOwn(_ origin: String) -> Bool { authorities.contains { origin.lowercased() == "http://\($0)" } }
-
-    /// Checks what the browser says about the page that sends the request (Fetch Metadata). A page of another port of this
-    /// machine is another program's.
+    /// Checks what the browser says about the page that sends the request (Fetch Metadata). The server's pages have an origin
+    /// of their own, so a page with that of the proxy is an earlier program's at this port.
     private func checkFetch(_ head: RequestHead, _ origin: String?) throws(ProxyResponse) {
         guard origin.map({ !allowedOrigins.contains($0) }) ?? true else { return }
         // A worker of a page would outlive the proxy, and act on the next program at its port.
         guard head["service-worker"] == nil else {
             throw ProxyResponse(403, "foreign_origin", "Web pages may register no service worker here.")
         }
-        for field in head.fields where field.name == "sec-fetch-site" && !["same-origin", "none"].contains(field.value)
-        {
+        for field in head.fields where field.name == "sec-fetch-site" && field.value != "none" {
             throw ProxyResponse(
                 403, "foreign_origin", "Web pages of another origin may not send requests or link to this proxy.")
         }
@@ -102,6 +99,11 @@ package struct RequestRules: Sendable {
         if let expectation = head["expect"], expectation.lowercased() != "100-continue" {
             throw ProxyResponse(417, "expectation_failed", "The proxy knows no expectation but 100-continue.")
         }
+        // With these, some servers take another method or path than the one that was checked.
+        if let field = head.fields.first(where: { Self.overriding.contains($0.name) }) {
+            throw ProxyResponse(
+                400, "bad_request", "The proxy passes no \(field.name): send the method and the path themselves.")
+        }
         var fields = HTTPFields()
         for field in head.fields where !Self.dropped.contains(field.name) && !ofConnection.contains(field.name) {
             guard !field.name.hasPrefix("proxy-"), !field.name.hasPrefix("sec-fetch-") else { continue }
@@ -114,12 +116,14 @@ package struct RequestRules: Sendable {
         return fields
     }
 
+    private static let overriding: Set = [
+        "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
+    ]
+
     private static let dropped: Set = [
         "authorization", "cookie", "cookie2", "dpop", "host", "content-length", "expect", "connection", "keep-alive",
         "te", "trailer", "transfer-encoding", "upgrade", "http2-settings", "origin", "referer",
         "access-control-request-method", "access-control-request-headers",
-        // With these, some servers take another method or path than the one that was checked.
-        "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
     ]
 }
 

@@ -86,5 +86,6 @@ struct ResponseHead: Sendable {
     private static let dropped: Set = [
         "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie", "set-cookie2",
         "alt-svc", "clear-site-data", "strict-transport-security", "dpop-nonce", "service-worker-allowed",
+        "x-content-type-options",
     ]
 }

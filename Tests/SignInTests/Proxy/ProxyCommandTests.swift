@@ -164,7 +164,7 @@ struct ProxyCommandTests {
             try FileManager.default.createDirectory(
                 atPath: open, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
             let server = "\(fixture.issuer)/api/"
-            // Whoever can rename a folder above it can replace it too.
+            // A user who can rename a folder above it can replace it too.
             let below = open + "/below"
             try FileManager.default.createDirectory(
                 atPath: below, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
