@@ -49,7 +49,7 @@ public final class AuthenticatedURLSession: Sendable {
         let token = try await state.freshAccessToken()
         let first = try await send(request, token)
         guard state.environment.dialect.refusesToken(first.transportResponse), request.httpBodyStream == nil,
-            await state.mayReplace(token)
+            await state.mayReplace(token, of: request.url?.host ?? "")
         else { return (first.data, first.head) }
         state.reject(token)
         let second = try await send(request, state.freshAccessToken())

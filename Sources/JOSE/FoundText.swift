@@ -46,7 +46,7 @@ extension StringProtocol {
                 && (properties.isDefaultIgnorableCodePoint || [.nonspacingMark, .enclosingMark].contains(category))
             let isNext =
                 isOnBlank || properties.isWhitespace
-                || [.control, .format, .surrogate, .privateUse, .unassigned].contains(category)
+                || [.control, .format, .surrogate].contains(category) || scalar.isByteForZsh
                 || "\u{2800}\u{3164}\u{115F}\u{1160}\u{FFA0}\u{16FE4}\u{1D159}\u{13441}\u{13442}".unicodeScalars
                     .contains(scalar)
             if !isNext { shown.append(scalar) } else if !isBlank { shown.append(" ") }
@@ -54,6 +54,11 @@ extension StringProtocol {
         }
         return String(shown)
     }
+}
+
+extension Unicode.Scalar {
+    /// Whether zsh takes the character for a byte when a line is pasted: U+E027 for a quote, for example.
+    package var isByteForZsh: Bool { (0xE000...0xE0FF).contains(value) }
 }
 
 extension String {

@@ -9,12 +9,13 @@ package struct NoProxyList: Sendable, Hashable {
     }
 
     private let entries: [Entry]
+    private let hasAll: Bool
     private let hasLocalNames: Bool
 
     package init(_ list: String) {
         let words = list.lowercased().split { ",;| \t".contains($0) }
-        hasLocalNames = words.contains("<local>")
-        entries = words.map { word in
+        (hasAll, hasLocalNames) = (words.contains("*"), words.contains("<local>"))
+        entries = words.compactMap { word in
             var word = word
             if let scheme = word.firstRange(of: "://") { word = word[scheme.upperBound...].prefix { $0 != "/" } }
             var port: Int?
@@ -25,9 +26,8 @@ package struct NoProxyList: Sendable, Hashable {
             }
             let hasWildcard = word.hasPrefix("*")
             let domain = word.drop { $0 == "*" }
-            return Entry(
-                domain: domain.drop { $0 == "." }.filter { !"[]".contains($0) }, port: port,
-                isWithin: hasWildcard && domain.hasPrefix("."))
+            let name = domain.drop { $0 == "." }.filter { !"[]".contains($0) }
+            return name.isEmpty ? nil : Entry(domain: name, port: port, isWithin: hasWildcard && domain.hasPrefix("."))
         }
     }
 
@@ -35,10 +35,11 @@ package struct NoProxyList: Sendable, Hashable {
     /// begin with `*.` also to the domain itself.
     package func contains(_ target: HTTPTarget) -> Bool {
         let host = target.host.lowercased()
+        if hasAll { return true }
         if hasLocalNames, !host.contains(where: { ".:".contains($0) }) { return true }
         return entries.contains { entry in
             (entry.port ?? target.port) == target.port
-                && (entry.domain.isEmpty || host.hasSuffix("." + entry.domain)
+                && (host.hasSuffix("." + entry.domain)
                     || !entry.isWithin && host == entry.domain)
         }
     }

@@ -142,7 +142,7 @@ extension AuthorizationRequest {
             func list(_ values: [String]) -> String? { values.isEmpty ? nil : values.joined(separator: " ") }
             let isAdditional = Set(additionalParameters.map(\.name))
             // An additional `prompt` is also the app's choice. A list of prompts is in Initiating User Registration 1.0 §4.
-            let isListed = provider.document["prompt_values_supported"]?.strings?.contains("consent") ?? true
+            let isListed = provider.document[nonEmpty: "prompt_values_supported"]?.strings?.contains("consent") ?? true
             let isDefault = scope.contains(.offlineAccess) && !isAdditional.contains("prompt") && isListed
             let defaultPrompt: [Prompt] = isDefault ? [.consent] : []
             parameters.append("prompt", list((prompt ?? defaultPrompt).map(\.rawValue)))

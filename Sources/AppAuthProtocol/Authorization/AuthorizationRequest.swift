@@ -134,7 +134,7 @@ public struct AuthorizationRequest: Sendable {
     ])
 
     /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request. The
-    /// provider cannot keep its own page from being shown either (`prompt=none`). What is the same in both changes nothing.
+    /// provider cannot keep its own page from being shown either (`prompt=none`). A parameter that both have with the same value is no conflict.
     private static func checkQuery(
         of endpoint: SecureURL, _ provider: ProviderMetadata, beside own: FormParameters
     ) throws {
@@ -146,15 +146,14 @@ public struct AuthorizationRequest: Sendable {
         }
         // Servers split the list at other blanks too.
         let hidesPage = parameters.values("prompt").contains { list in
-            !list.split(separator: " ").allSatisfy { word in
-                word != "none" && word.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
-            }
+            list.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber || "_-".contains($0)) }
+                .contains("none")
         }
         let repeated = parameters.repeatedName.flatMap { providerParameters.contains($0) ? $0 : nil }
         guard
             let name = parameters.items.first(where: { ownParameters.contains($0.name) && !own.means($0) })?.name
                 ?? repeated
-                ?? (hidesPage ? "prompt" : nil)
+                ?? (hidesPage ? "prompt=none" : nil)
         else { return }
         throw AuthError(
             .invalidMetadata, .authorization,
@@ -171,7 +170,10 @@ public struct AuthorizationRequest: Sendable {
     ) throws -> (endpoint: SecureURL, overruled: [String]) {
         let named = endpoint.query.flatMap { FormParameters(decoding: $0) }?.items ?? []
         let moved = named.filter { providerParameters.contains($0.name) }
-        let removed = moved + named.filter { parameters.means($0) }
+        let equal = named.filter { item in
+            parameters.values(item.name) == [item.value] && named.count { $0.name == item.name } == 1
+        }
+        let removed = moved + equal
         guard !removed.isEmpty else { return (endpoint, []) }
         var overruled: [String] = []
         for item in moved {
@@ -195,7 +197,7 @@ public struct AuthorizationRequest: Sendable {
 }
 
 extension FormParameters {
-    /// Whether a parameter says what the request says already, or its default (OAuth 2.0 Multiple Response Type Encoding
+    /// Whether a parameter says what the request says, or what is its default (OAuth 2.0 Multiple Response Type Encoding
     /// Practices §2.1).
     fileprivate func means(_ item: Item) -> Bool {
         let own = values(item.name)

@@ -12,8 +12,20 @@ extension TransportResponse {
     /// among them: it has an `error` or `errors`, and nothing that was requested.
     private var isErrorWithoutStatus: Bool {
         guard Self.successes.contains(status), let members = (try? parsedBody)?.object else { return false }
-        return ["error", "errors"].contains { members[nonEmpty: $0].flatMap(Self.sentence) != nil }
-            && ["access_token", "refresh_token", "device_code"].allSatisfy { members[nonEmpty: $0] == nil }
+        let isError = ["error", "errors"].contains { name in
+            members[nonEmpty: name].flatMap { Self.sentence(in: .object([name: $0])) } != nil
+        }
+        return isError && Self.requested.allSatisfy { members[nonEmpty: $0] == nil }
+    }
+
+    /// What a response to a POST can have been requested for.
+    private static let requested = [
+        "access_token", "refresh_token", "device_code", "client_id", "request_uri", "auth_req_id",
+    ]
+
+    /// Whether a page stands in place of the response. Some servers send their words with the media type of a page.
+    var isPage: Bool {
+        mediaType == "text/html" && body.first { $0 > 0x20 } == UInt8(ascii: "<")
     }
 
     /// Whether the response is one of a gateway or of a network's log-in page, in place of the token endpoint's: a page with a

@@ -78,9 +78,13 @@ package struct RevocationEndpoint: Sendable {
         do {
             let response = try await endpoint.post(form, to: url, stage: .revocation)
             // RFC 7009 §2.2: a success, even for a token that the server does not know.
-            // A page that is in the way comes from something else, and revokes nothing.
-            guard response.isAccepted, response.body.isEmpty || !response.isFromBetween else {
-                throw response.oauthError(from: url, stage: .revocation)
+            guard response.isAccepted else { throw response.oauthError(from: url, stage: .revocation) }
+            // A network's log-in page, for example, revokes nothing.
+            guard !response.isPage else {
+                throw AuthError(
+                    .invalidResponse, .revocation,
+                    "expected a response of the revocation endpoint \(url), found a page",
+                    outcome: .perhapsProcessed, isTemporary: true, httpStatus: response.status.code)
             }
             return nil
         } catch {

@@ -42,8 +42,8 @@ public struct OAuthError: Sendable, Hashable, Codable {
 }
 
 extension String {
-    /// The text without control characters, line breaks and characters that reorder text or have no meaning, for terminals
-    /// and logs. If a line is pasted into zsh, U+E000 to U+E0FF become the bytes 0 to 255, and with them quotes.
+    /// The text without control characters, line breaks, characters that reorder text, and those of which zsh makes quotes,
+    /// for terminals and logs.
     package var onOneLine: String {
         // Nearly every text. Properties of Unicode take far longer, and a store prepares an error for each call.
         guard !utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return self }
@@ -51,8 +51,8 @@ extension String {
             String.UnicodeScalarView(
                 unicodeScalars.map { scalar in
                     switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-                        " "
+                    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: " "
+                    case .privateUse where scalar.isByteForZsh: " "
                     default: scalar
                     }
                 }))

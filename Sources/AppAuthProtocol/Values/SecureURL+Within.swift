@@ -14,12 +14,13 @@ extension SecureURL {
 
 extension String {
     /// Whether a path has dot segments, or escapes that form some after a server has decoded them once or more. Some
-    /// servers ignore what follows a semicolon, or an escape that is no character of a name. Other escapes, such as that of a slash, are data.
+    /// servers ignore what follows a semicolon, a blank or a control character. Other escapes, such as that of a slash, are
+    /// data.
     fileprivate var mayLeaveFolder: Bool {
         var path = lowercased()
         while true {
             let segments = path.split { "/\\".contains($0) }
-            if segments.contains(where: { [".", ".."].contains($0.prefix { !";%".contains($0) }) }) { return true }
+            if segments.contains(where: \.isDotSegment) { return true }
             let decoded = Self.escapesInDotSegments.reduce(path) { $0.replacing($1.escape, with: $1.character) }
             guard decoded != path else { return false }
             path = decoded
@@ -32,4 +33,14 @@ extension String {
         ("%c0%ae", "."), ("%c0%af", "/"), ("%e0%80%ae", "."), ("%e0%80%af", "/"), ("%ef%bc%8e", "."),
         ("%ef%bc%8f", "/"),
     ]
+}
+
+extension Substring {
+    fileprivate var isDotSegment: Bool {
+        let dots = prefix { $0 == "." }
+        let rest = dropFirst(dots.count)
+        return (1...2).contains(dots.count)
+            && (rest.isEmpty
+                || [";", "%0", "%1", "%20", "%23", "%3f", "%7f", "%c2%a0"].contains(where: rest.hasPrefix))
+    }
 }

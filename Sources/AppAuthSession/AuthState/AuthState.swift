@@ -29,7 +29,7 @@ public actor AuthState {
     /// How many calls are saving it, and the task that does so from time to time.
     var saves = 0
     /// The tokens that were replaced in the last minute, because a resource server has rejected them.
-    var replacements: [(token: Secret, time: Timestamp)] = []
+    var replacements: [(token: Secret, server: String, time: Timestamp)] = []
     var saving: Task<Void, Never>?
     package nonisolated let environment: Environment
     let store: any TokenStore

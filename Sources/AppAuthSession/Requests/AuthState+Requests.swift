@@ -79,7 +79,7 @@ extension AuthState {
         let first = try request(token)
         let response = try await send(first, with: token, stage: stage)
         let isRefused = environment.dialect.refusesToken(response) || stage == .userInfo && response.mayMeanInvalidToken
-        guard isRefused, await mayReplace(token) else { return response }
+        guard isRefused, await mayReplace(token, of: first.head.authority ?? "") else { return response }
         reject(token)
         // The next request gets another token, even if this one cannot be sent once more.
         guard first.rewind() else { return response }
@@ -91,13 +91,17 @@ extension AuthState {
     /// received the same response and refreshed already.
     ///
     /// A server that rejects each new token too causes three refreshes a minute, and not one for each request.
-    package func mayReplace(_ token: AccessToken) -> Bool {
+    ///
+    /// - Parameter server: The host and port of the resource server.
+    package func mayReplace(_ token: AccessToken, of server: String) -> Bool {
         guard record.accessToken?.value == token.value else { return true }
         let now = environment.now()
         replacements.removeAll { $0.time.elapsed(until: now) ?? .seconds(60) >= .seconds(60) }
         let isNoted = replacements.contains { $0.token == token.value }
-        guard record.renewsItself, isNoted || replacements.count < 3 else { return false }
-        if !isNoted { replacements.append((token.value, now)) }
+        guard record.renewsItself, isNoted || replacements.count(where: { $0.server == server }) < 3 else {
+            return false
+        }
+        if !isNoted { replacements.append((token.value, server, now)) }
         return true
     }
 

@@ -51,7 +51,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     func requireRoom(
         in store: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
     ) async throws {
-        // What could not be stored afterwards.
+        // Before the sign-in: afterwards, the options could not be stored.
         if profile != nil { _ = try SignInLine(console.arguments).remembered }
         if let profile, let clientID, !clientID.contains("://"), !SignInLine(console.arguments).namesSession,
             let former = try await store.load(), former.client.provider.issuer.string != issuer,

@@ -43,7 +43,7 @@ extension SignInTarget {
         var target = self
         while true {
             do { return try await signIn(target) } catch let error as AuthError where error.code == "invalid_scope" {
-                guard let fewer = try await target.withFewerScopes() else { throw error }
+                guard let fewer = await target.withFewerScopes() else { throw error }
                 console.say("\(error.message.asSentence).")
                 let scope = fewer.configuration.scope?.spaceDelimited ?? ""
                 console.say("Signing in again with the scope \(scope). Another one can be named with --scope.")
@@ -52,9 +52,9 @@ extension SignInTarget {
         }
     }
 
-    private func withFewerScopes() async throws -> SignInTarget? {
-        guard !isScopeNamed else { return nil }
-        let scope = configuration.scope(at: try await configuration.client(requiring: []).provider) { _ in }
+    private func withFewerScopes() async -> SignInTarget? {
+        guard !isScopeNamed, let provider = try? await configuration.client(requiring: []).provider else { return nil }
+        let scope = configuration.scope(at: provider) { _ in }
         let isDefault = configuration.scope == nil
         var fewer = scope.filter { $0 != .offlineAccess }
         if fewer == scope, isDefault || isReduced { fewer = scope.filter { $0 == .openID } }

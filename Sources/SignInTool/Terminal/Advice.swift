@@ -29,7 +29,11 @@ struct Advice: Sendable {
         let description = error.server?.errorDescription?.lowercased() ?? ""
         if error.mayBeAboutClient, let known = known.withLock({ $0 }) { return Self.advice(known, error) }
         if error.code == "invalid_request", description.contains("pushed authorization") { return "use --par" }
-        if error.code == "invalid_scope", !arguments.contains("--scope") { return "name the scopes with --scope" }
+        if error.code == "invalid_scope", ["login", "device", "password"].contains(arguments.first),
+            SignInLine(arguments).value(of: "--scope") == nil
+        {
+            return "name the scopes with --scope"
+        }
         // A provider that has no consent page refuses `prompt=consent`, which a request with offline_access has by default.
         if error.code == "login_required", error.stage == .authorization, !arguments.contains("--prompt") {
             return "if the provider asks for no consent, use --prompt login"
@@ -49,10 +53,16 @@ struct Advice: Sendable {
         if error.stage == .registration, error.message.contains("application/json, found 'text/html'") {
             return "the address is a page: register a client in a browser, and sign in with its --client-id"
         }
-        if error.stage == .registration, let status = error.httpStatus, [401, 403, 404, 405].contains(status) {
-            let other = "register a client with the provider, and sign in with its --client-id"
-            return status == 401 && arguments.first == "register"
-                ? "if the provider gave you a token for registrations, pass it with --initial-access-token-file" : other
+        if error.stage == .registration, let status = error.httpStatus, [401, 403, 404, 405].contains(status),
+            !error.message.contains(" with: ")
+        {
+            let option = "--initial-access-token-file"
+            guard status == 401, arguments.first == "register" else {
+                return "register a client with the provider, and sign in with its --client-id"
+            }
+            return SignInLine(arguments).value(of: option) == nil
+                ? "if the provider gave you a token for registrations, pass it with \(option)"
+                : "check the token in the file of \(option)"
         }
         if error.message.contains(/[Nn]ame its issuer/) { return "use --issuer to name it" }
         if error.message.contains("expected the token type DPoP") {

@@ -54,6 +54,9 @@ struct CurlProxyTests {
         ("*server.example", "https://server.example", true), ("*ver.example", "https://server.example", false),
         ("https://server.example/", "https://server.example", true), ("a, *", "https://server.example", true),
         ("https://server.example:80/", "https://server.example", false), ("<local>", "https://server.example", false),
+        (".", "https://server.example", false), ("*.", "https://server.example", false),
+        ("http://", "https://server.example", false), (":443", "https://server.example", false),
+        ("a,,b", "https://server.example", false), ("[]", "https://server.example", false),
         ("<local>", "http://intranet", true), ("<local>", "http://[2001:db8::1]", false),
         ("", "http://intranet", false),
     ])

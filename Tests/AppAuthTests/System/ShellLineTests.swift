@@ -106,6 +106,11 @@ struct ShellLineTests {
         }
     }
 
+    @Test(arguments: ["\u{E100}", "\u{F8FF}", "\u{10FFFD}"])
+    func `the icons of a font are shown`(icon: String) {
+        #expect("a\(icon)".quotedForShell == "'a\(icon)'" && "a\(icon)b".foundText == "'a\(icon)b'")
+    }
+
     @Test func `the words are one line, with spaces between them`() {
         #expect(["sign-in", "login", "--scope", "openid email"].shellLine == "sign-in login --scope 'openid email'")
         #expect(["a=b", ""].shellLine == "'a=b' ''")
@@ -116,14 +121,19 @@ struct ShellLineTests {
         arguments: [
             "\n", "\r", "\u{0}", "\u{1B}", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}",
             // zsh takes them for a quote and a space.
-            "\u{E027}", "\u{E020}", "\u{F8FF}", "\u{10FFFD}",
+            "\u{E000}", "\u{E020}", "\u{E027}", "\u{E0FF}",
         ] as [Unicode.Scalar])
     func `a word that no line can contain is not shown`(character: Unicode.Scalar) {
         let word = "a\(character)touch pwned"
-        let kind = character.properties.generalCategory == .control ? "control" : "invisible"
+        let kind =
+            switch character.properties.generalCategory {
+            case .control: "control characters"
+            case .privateUse: "characters that a shell can misread"
+            default: "invisible characters"
+            }
         #expect(word.quotedForShell == nil)
         for (words, what) in [(["x", "--client-id", word], "the value of --client-id"), (["x", word], "a word")] {
-            #expect(words.shellLine == "(a line that is not shown, because \(what) has \(kind) characters)")
+            #expect(words.shellLine == "(a line that is not shown, because \(what) has \(kind))")
         }
     }
 }
