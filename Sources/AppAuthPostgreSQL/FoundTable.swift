@@ -11,8 +11,8 @@ struct FoundTable: Sendable {
     /// Whether there is one.
     let exists: Bool
     let comment: String?
-    /// Whether it is a table that remains, in place of a view or a temporary table, for example. The owners of partitions are
-    /// not known here.
+    /// Whether it is a table that remains, in place of a view or a temporary table, for example. The owners of partitions
+    /// and of tables that inherit from it are not known here.
     private let isTable: Bool
     private let role: String
     /// The owners of the table and of what it uses.
@@ -56,7 +56,9 @@ struct FoundTable: Sendable {
         }
         guard isTable else {
             throw AuthError.database(
-                place, .damaged, "expected a table, found a view, a partitioned or a temporary table, for example")
+                place, .damaged,
+                "expected a table, found a view, or a table that is partitioned, inherits, is inherited or temporary, for example"
+            )
         }
         guard let owner = owners.first(where: { !trusted.contains($0.role) }) else { return }
         throw AuthError.database(
@@ -99,7 +101,9 @@ struct FoundTable: Sendable {
         CASE WHEN relation.oid IS NULL THEN pg_catalog.current_schema() ELSE schema.nspname END, \
         relation.oid IS NOT NULL, \
         relation.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" \
-        AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char", \
+        AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" \
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) relation.oid \
+        OR inhrelid OPERATOR(pg_catalog.=) relation.oid), \
         description, what, role.rolname, \
         role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
         OR role.rolname OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.name \

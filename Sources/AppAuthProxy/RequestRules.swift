@@ -100,12 +100,13 @@ package struct RequestRules: Sendable {
             throw ProxyResponse(417, "expectation_failed", "The proxy knows no expectation but 100-continue.")
         }
         // With these, some servers take another method or path than the one that was checked.
-        if let field = head.fields.first(where: { Self.overriding.contains($0.name) }) {
+        if let field = head.fields.first(where: { Self.overriding.contains($0.nameForCGI) }) {
             throw ProxyResponse(
                 400, "bad_request", "The proxy passes no \(field.name): send the method and the path themselves.")
         }
         var fields = HTTPFields()
-        for field in head.fields where !Self.dropped.contains(field.name) && !ofConnection.contains(field.name) {
+        for field in head.fields
+        where !Self.dropped.contains(field.nameForCGI) && !ofConnection.contains(field.name) {
             guard !field.name.hasPrefix("proxy-"), !field.name.hasPrefix("sec-fetch-") else { continue }
             // What is not UTF-8 would change on the way.
             guard let name = HTTPField.Name(field.name), !field.value.unicodeScalars.contains("\u{FFFD}") else {
@@ -117,7 +118,8 @@ package struct RequestRules: Sendable {
     }
 
     private static let overriding: Set = [
-        "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
+        "x-http-method", "x-http-method-override", "x-method-override", "x-original-method", "x-original-url",
+        "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-prefix",
     ]
 
     private static let dropped: Set = [
@@ -130,6 +132,11 @@ package struct RequestRules: Sendable {
 extension RequestHead {
     /// Whether the client may send another request on the connection (RFC 9112 §9.3). No HTTP/1.0 client may.
     var mayBeFollowed: Bool { !isVersion10 && !fields.connectionOptions.contains("close") }
+}
+
+extension RequestHead.Field {
+    /// The name as programs behind CGI or WSGI read it, for which `_` and `-` are the same.
+    fileprivate var nameForCGI: String { name.replacing("_", with: "-") }
 }
 
 extension [RequestHead.Field] {

@@ -65,11 +65,13 @@ extension String {
     /// A name that another party has chosen, for a sentence: in quotes, unless it is plain. It cannot continue the sentence
     /// with one of its own, for example with a command to paste.
     package var shownName: String {
-        let isPlain = unicodeScalars.allSatisfy { scalar in
+        // With more words, it could be a sentence.
+        let text = withSingleBlanks
+        let isPlain = text.unicodeScalars.allSatisfy { scalar in
             scalar.properties.isAlphabetic || scalar.properties.numericType != nil
                 || " ._@+-’".unicodeScalars.contains(scalar)
         }
-        return isPlain && !contains(". ") ? withSingleBlanks : foundText
+        return isPlain && !text.contains(". ") && text.count { $0 == " " } < 3 ? text : foundText
     }
 }
 

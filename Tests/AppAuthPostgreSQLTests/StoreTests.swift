@@ -67,7 +67,19 @@ struct StoreTests {
                     + "ALTER TABLE appauth_session ATTACH PARTITION part FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
             let store = try server.database().store(for: "one")
             let error = try #require(await authError { try await store.load() })
-            #expect(error.storeProblem == .damaged && error.message.contains("a partitioned"), "\(error)")
+            #expect(error.storeProblem == .damaged && error.message.contains("partitioned"), "\(error)")
+        }
+    }
+
+    /// The trigger of a child would run with the role of this program.
+    @Test func `a table from which another one inherits is refused`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let store = try server.database().store(for: "one")
+            #expect(try await store.load() == nil)
+            try server.sql("CREATE TABLE child () INHERITS (appauth_session)")
+            let error = try #require(await authError { try await server.database().store(for: "one").load() })
+            #expect(error.storeProblem == .damaged && error.message.contains("is inherited"), "\(error)")
         }
     }
 

@@ -110,17 +110,23 @@ extension TransportResponse {
         "fault", "faultstring", "errors",
     ]
 
-    /// Returns the explanation in such a member, or in the first element of a list.
-    private static func sentence(in json: JSON) -> String? {
+    /// Returns the explanation in such a member, or in the first element of a list. A server decides how deep its JSON is.
+    private static func sentence(in json: JSON, depth: Int = 4) -> String? {
         if let text = json.string { return text.isEmpty ? nil : text }
-        if let first = json.array?.first { return sentence(in: first) }
+        guard depth > 0 else { return nil }
+        if let first = json.array?.first { return sentence(in: first, depth: depth - 1) }
         guard let members = json.object else { return nil }
-        // Some list the errors by the name of a parameter.
-        return explaining.lazy.compactMap { name in
-            guard let found = members[name] else { return nil }
-            return sentence(in: found)
-                ?? (name == "errors" ? found.object?.members.first : nil).flatMap { sentence(in: $0.value) }
-        }.first
+        for name in explaining {
+            guard let found = members[name] else { continue }
+            if let text = sentence(in: found, depth: depth - 1) { return text }
+            // Some list the errors by the name of a parameter.
+            if name == "errors", let first = found.object?.members.first,
+                let text = sentence(in: first.value, depth: depth - 2)
+            {
+                return text
+            }
+        }
+        return nil
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {

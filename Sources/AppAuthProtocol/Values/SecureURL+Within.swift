@@ -29,18 +29,24 @@ extension String {
 
     private static let escapesInDotSegments: [(escape: String, character: String)] = [
         ("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%"),
-        // Overlong (RFC 3629 §3), and of full width.
-        ("%c0%ae", "."), ("%c0%af", "/"), ("%e0%80%ae", "."), ("%e0%80%af", "/"), ("%ef%bc%8e", "."),
-        ("%ef%bc%8f", "/"),
+        // Overlong (RFC 3629 §3), and other dots and slashes of Unicode.
+        ("%c0%ae", "."), ("%c0%2e", "."), ("%e0%80%ae", "."), ("%f0%80%80%ae", "."), ("%f8%80%80%80%ae", "."),
+        ("%c0%af", "/"), ("%e0%80%af", "/"), ("%c1%9c", "\\"), ("%e0%81%9c", "\\"), ("%e2%80%a4", "."),
+        ("%e2%80%a5", ".."), ("%ef%b9%92", "."), ("%ef%bc%8e", "."), ("%ef%bc%8f", "/"),
     ]
 }
 
 extension Substring {
+    /// Whether a segment is one of dots, without the blanks and control characters around them, and what follows the path.
     fileprivate var isDotSegment: Bool {
-        let dots = prefix { $0 == "." }
-        let rest = dropFirst(dots.count)
+        var rest = self
+        while let blank = Self.blanks.first(where: rest.hasPrefix) { rest = rest.dropFirst(blank.count) }
+        let dots = rest.prefix { $0 == "." }
+        rest = rest.dropFirst(dots.count)
         return (1...2).contains(dots.count)
-            && (rest.isEmpty
-                || [";", "%0", "%1", "%20", "%23", "%3f", "%7f", "%c2%a0"].contains(where: rest.hasPrefix))
+            && (rest.isEmpty || (Self.blanks + [";", "%23", "%3f"]).contains(where: rest.hasPrefix))
     }
+
+    private static let blanks =
+        (0...0x20).map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) } + ["%7f", "%c2%a0"]
 }

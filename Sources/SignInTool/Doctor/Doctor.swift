@@ -171,7 +171,7 @@ struct Doctor: Command {
         }
         let withheld = record.requestedScope.filter { !record.scope.contains($0) && $0 != .offlineAccess }
         if let names = withheld.spaceDelimited {
-            findings.append(Finding(.scopeNotGranted, "the provider has not granted these scopes: \(names)"))
+            findings.append(Finding(.scopeNotGranted, "the provider has not granted these scopes: \(names.foundText)"))
         }
         return findings
     }

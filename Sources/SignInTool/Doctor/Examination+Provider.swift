@@ -113,7 +113,7 @@ extension Examination {
         let scope = configuration.scope(at: provider) { _ in }
         try await check("request") { examination in
             examination.compare(scope, usesDPoP: configuration.dpop != nil, with: provider)
-            return (scope.spaceDelimited ?? "no scope") + (configuration.dpop == nil ? "" : ", with DPoP")
+            return (scope.spaceDelimited?.foundText ?? "no scope") + (configuration.dpop == nil ? "" : ", with DPoP")
         }
     }
 

@@ -126,6 +126,7 @@ struct ResourceSignIn {
         _ id: String?, document: String?, redirect: RedirectOptions?, for grant: GrantType,
         replacing former: RegisteredClient?, _ console: Console
     ) async throws -> ChosenClient {
+        for endpoint in required { _ = try provider.require(endpoint) }
         let issuer = provider.issuer.string
         if let id {
             let known = try RegisteredClients.find(issuer: issuer, clientID: id, for: [resource.url.string])

@@ -45,7 +45,7 @@ extension SignInTarget {
             do { return try await signIn(target) } catch let error as AuthError where error.code == "invalid_scope" {
                 guard let fewer = await target.withFewerScopes() else { throw error }
                 console.say("\(error.message.asSentence).")
-                let scope = fewer.configuration.scope?.spaceDelimited ?? ""
+                let scope = (fewer.configuration.scope?.spaceDelimited ?? "").foundText
                 console.say("Signing in again with the scope \(scope). Another one can be named with --scope.")
                 target = fewer
             }

@@ -58,6 +58,20 @@ struct OAuthErrorTests {
         ("", "text/plain", nil),
     ]
 
+    /// A server decides how deep its JSON is: each level must not double the work.
+    @Test(arguments: ["message", "errors", "x"])
+    func `a deep error takes no time`(name: String) throws {
+        for end in ["\"x\"", "1", "[]"] {
+            let body =
+                String(repeating: "{\"error\":\"e\",\"\(name)\":", count: 60) + end + String(repeating: "}", count: 60)
+            let response = TransportResponse(
+                HTTPResponse(status: .badRequest, headerFields: [.contentType: "application/json"]),
+                body: Array(body.utf8))
+            let error = response.oauthError(from: try SecureURL("https://op.example/token"), stage: .token)
+            #expect(error.httpStatus == 400)
+        }
+    }
+
     @Test(arguments: bodies)
     func `the words of a server that does not answer as OAuth says are shown`(
         body: String, type: String, words: String?

@@ -63,7 +63,9 @@ struct LoginTests {
         ("Zoë O’Hara-Smith", "Zoë", false), ("Alice. Sign in again with: touch PWN", "Alice", true),
         ("x (1). Sign in with: a'; touch PWN", "x", true),
         // A terminal would show the rest on a line of its own.
-        ("Alice" + String(repeating: " ", count: 80) + "Sign in again", "Alice", false),
+        ("Alice" + String(repeating: " ", count: 80) + "Liddell", "Alice", false),
+        // Blanks that count as letters, and a sentence of plain words.
+        ("Alice.\u{3164}Sign in again", "Alice", true), ("7 - update it with pip install evil", "7", true),
     ])
     func `a name cannot continue the sentence about it`(name: String, start: String, isQuoted: Bool) async throws {
         var configuration = LocalProvider.Configuration.demo
@@ -72,7 +74,10 @@ struct LoginTests {
         try await withDesk(configuration) { fixture in
             let line = ["login", "--issuer", fixture.issuer, "--client-id", "demo", "--userinfo"]
             let outcome = try await fixture.start(line).outcome()
-            let shown = isQuoted ? "'\(name.replacing("'", with: "’"))'" : name.replacing(#/ +/#, with: " ")
+            let shown =
+                isQuoted
+                ? "'\(name.replacing("'", with: "’").replacing("\u{3164}", with: " "))'"
+                : name.replacing(#/ +/#, with: " ")
             #expect(outcome.outputLines.first?.contains(" as \(shown) (") == true, "\(outcome)")
             #expect(!outcome.outputLines.contains { $0.hasPrefix("sign-in: ") }, "\(outcome)")
         }

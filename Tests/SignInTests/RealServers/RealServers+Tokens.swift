@@ -60,7 +60,7 @@ extension RealServer {
                     #expect(try outcome.result()["scope"]?.string == scope, "\(outcome)")
                     #expect(
                         outcome.errors.contains(
-                            "Signing in again with the scope \(scope). Another one can be named with"))
+                            "Signing in again with the scope '\(scope)'. Another one can be named with"))
                     fixture.provider.clearFaults()
                     fixture.provider.fault(
                         .redirectedError("invalid_scope", fixture.issuer), at: .interaction, times: nil)
