@@ -20,12 +20,13 @@ import Testing
 
         /// The first line, and nothing more if nothing more comes with it.
         func firstLine() -> String {
-            var line = ""
-            while !line.hasSuffix("\n"), let chunk = try? output.fileHandleForReading.read(upToCount: 1), !chunk.isEmpty
+            var line = Data()
+            while line.last != UInt8(ascii: "\n"), let chunk = try? output.fileHandleForReading.read(upToCount: 1),
+                !chunk.isEmpty
             {
-                line += String(decoding: chunk, as: UTF8.self)
+                line += chunk
             }
-            return line
+            return String(decoding: line, as: UTF8.self)
         }
 
         func rest(_ pipe: Pipe) -> String {

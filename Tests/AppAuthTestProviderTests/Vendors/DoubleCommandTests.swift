@@ -158,14 +158,14 @@ import Testing
         }
     }
 
-    @Test(arguments: [("builder", 200), ("looking-glass", 400)])
-    func `ffs accepts a user of --user`(password: String, status: Int) async throws {
-        try await withChild(["--double", "ffs", "--user", "bob:builder"]) { demo, baseURL in
-            #expect(demo["username"] == "bob" && demo["password"] == "builder")
+    @Test(arguments: [("bob", "builder", 200), ("bob", "looking-glass", 400), ("山田", "builder", 200)])
+    func `ffs accepts a user of --user`(name: String, password: String, status: Int) async throws {
+        try await withChild(["--double", "ffs", "--user", name + ":builder"]) { demo, baseURL in
+            #expect(demo["username"]?.string == name && demo["password"] == "builder")
             let pair = Data("ffs-demo:ffs-demo+secret%3A+%2F%2B%3D+and+thirty-two".utf8).base64EncodedString()
             let response = try await Wire.post(
                 baseURL + "/token",
-                form(["grant_type": "password", "username": "bob", "password": password]),
+                form(["grant_type": "password", "username": name, "password": password]),
                 [("Authorization", "Basic " + pair)])
             #expect(response.status == status)
         }

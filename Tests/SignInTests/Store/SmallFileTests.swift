@@ -11,16 +11,26 @@ struct SmallFileTests {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
     }
 
-    @Test func `a choice of profile is on the disk before the command ends`() async throws {
+    @Test(arguments: [
+        ["use", "work", "--json"], ["register", "--redirect-uri", "http://127.0.0.1/callback", "--issuer"],
+    ])
+    func `a choice of profile, or a registered client, is on the disk before the command ends`(line: [String])
+        async throws
+    {
         try await withDesk { fixture in
             try await fixture.signIn(profile: "work")
             let injector = try await FaultInjector(fixture)
-            let points = try await injector.start(["use", "work", "--json"]).outcome().points
+            let points = try await injector.start(line + (line[0] == "register" ? [fixture.issuer] : [])).outcome()
+                .points
+            let written = points.drop { $0 != "write session.new" }.prefix(6)
             #expect(
-                points.drop { !$0.hasPrefix("write") } == [
+                written.prefix(4) == [
                     "write session.new", "write the rest of session.new", "synchronise session.new",
-                    "rename session.new", "open folder", "synchronise folder",
+                    "rename session.new",
                 ], "\(points)")
+            // The folder of the clients is within that of the sessions.
+            let folder = line[0] == "use" ? "folder" : "session"
+            #expect(written.dropFirst(4) == ["open \(folder)", "synchronise \(folder)"], "\(points)")
         }
     }
 
