@@ -56,10 +56,7 @@ public struct ProxyListener: Sendable {
             // In another folder, another user could put a socket of their own in its place, and get the requests. Above it, they
             // could replace the folder, unless only the owner of an entry may rename it.
             let isAbove = folder != place
-            // In many systems, each user has a group of the same number.
-            let isOfOwnGroup = status.st_gid == getegid() && getegid() == geteuid()
-            let isWritable = status.st_mode & (isOfOwnGroup ? 0o002 : 0o022) != 0
-            let isShared = isWritable && !(isAbove && status.st_mode & S_ISVTX != 0)
+            let isShared = status.st_mode & 0o022 != 0 && !(isAbove && status.st_mode & S_ISVTX != 0)
             guard [0, geteuid()].contains(status.st_uid), !isShared else {
                 throw refusal("other users can change the folder \(folder). Use one such as $XDG_RUNTIME_DIR")
             }

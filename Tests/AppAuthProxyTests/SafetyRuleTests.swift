@@ -57,6 +57,7 @@ import Testing
         Case("another path", with("X-URL: /"), with("X-Original-URL: /v2"), 400),
         Case("underscores", with("X_URL: /"), with("X_HTTP_Method_Override: DELETE"), 400),
         Case("a blank before dots", get("/v1/%20..a"), get("/v1/%09../v2"), 404),
+        Case("escapes of escapes", get("/v1/%25%32%65a"), get("/v1/%25%32%65%25%32%65/v2"), 404),
         Case("other dots", get("/v1/%e2%80%a6"), get("/v1/%e2%80%a5/v2"), 404),
         Case("overlong dots", get("/v1/%c3%ae"), get("/v1/%c0%ae%c0%ae/v2"), 404),
         Case("service workers", usual, with("Service-Worker: script"), 403),

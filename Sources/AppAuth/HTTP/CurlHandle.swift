@@ -2,7 +2,9 @@ internal import CShims
 
 /// An easy handle, with the data that must live as long as its transfer: the error buffer and the list of header lines.
 ///
-/// Only one thread may use it at a time. Handles are reused, since a handle keeps TLS sessions.
+/// Only one thread may use it at a time. Each transfer has its own: in older versions of libcurl, a handle keeps a pointer to
+/// the last header of its former transfer, even after `curl_easy_reset`. A server whose response begins with a folded field
+/// would then write into freed memory. Connections are kept by the `curl_multi`.
 final class CurlHandle {
     let easy: UnsafeMutableRawPointer
     private let library: CurlLibrary
@@ -25,7 +27,7 @@ final class CurlHandle {
         errorBuffer.deallocate()
     }
 
-    /// Resets all options and callbacks. Connections, TLS sessions and resolved names stay.
+    /// Resets all options and callbacks.
     func reset() {
         shims_curl_easy_reset(library.curl, easy)
         shims_curl_list_free(library.curl, headerLines)

@@ -15,11 +15,9 @@ final class CurlLoop: @unchecked Sendable {
     private var targetsOfFile: Set<String> = []
     private let multi: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
-    private var idle: [CurlHandle] = []
     private lazy var serverCheck = LoopbackServerCheck(in: .current)
 
     private static let keptConnections = 64
-    private static let keptHandles = 16
 
     /// Returns nil if libcurl is out of memory.
     init?(_ library: CurlLibrary, _ options: CurlOptions) {
@@ -44,7 +42,6 @@ final class CurlLoop: @unchecked Sendable {
             shims_curl_enter()
         }
         mailbox.close()
-        idle.removeAll()
         shims_curl_leave()
     }
 
@@ -73,7 +70,7 @@ final class CurlLoop: @unchecked Sendable {
 
     private func start(_ transfer: CurlTransfer) {
         guard !transfer.isCancelled else { return transfer.finish(.failure(CancellationError())) }
-        guard let handle = idle.popLast() ?? CurlHandle(library) else {
+        guard let handle = CurlHandle(library) else {
             return transfer.finish(.failure(unavailable("libcurl is out of memory")))
         }
         let needsFile = targetsOfFile.contains(transfer.target.hostAndPort)
@@ -119,9 +116,8 @@ final class CurlLoop: @unchecked Sendable {
 
     private func release(_ handle: CurlHandle) {
         shims_curl_multi_remove(library.curl, multi, handle.easy)
-        // Remove the request's data, including tokens, now and not at the next use of the handle.
+        // Remove the request's data, including tokens, now.
         handle.reset()
-        if idle.count < CurlLoop.keptHandles { idle.append(handle) }
     }
 
     private func unavailable(_ message: String) -> AuthError {

@@ -90,7 +90,7 @@ public struct ClientConfiguration: Sendable {
             }
             _ = try found.require(endpoint)
         }
-        return try client(at: found)
+        return try client(with: found)
     }
 
     /// Returns the scopes to request: the app's, or the default ones that the provider lists; then the additional ones.
@@ -131,8 +131,9 @@ public struct ClientConfiguration: Sendable {
     /// Returns the client with the metadata of its provider.
     ///
     /// - Parameter known: Metadata from earlier, if ``provider`` is nil.
-    package func client(at known: ProviderMetadata) throws -> Client {
-        let provider = provider ?? known
+    package func client(at known: ProviderMetadata) throws -> Client { try client(with: provider ?? known) }
+
+    private func client(with provider: ProviderMetadata) throws -> Client {
         let bySecret = clientSecret.map { ClientAuthentication.secret($0, for: provider) }
         var client = Client(
             id: clientID, authentication: try authentication ?? bySecret ?? registration?.authentication() ?? .none,

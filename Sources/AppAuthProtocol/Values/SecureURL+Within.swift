@@ -1,3 +1,5 @@
+internal import JOSE
+
 extension SecureURL {
     /// Whether this URL is the other one, or below its path. The query counts only if the other URL has one, which must be
     /// the beginning of this URL's query: RFC 8707 §2 allows one in the name of a resource.
@@ -21,19 +23,27 @@ extension String {
         while true {
             let segments = path.split { "/\\".contains($0) }
             if segments.contains(where: \.isDotSegment) { return true }
+            guard path.contains("%") else { return false }
             let decoded = Self.escapesInDotSegments.reduce(path) { $0.replacing($1.escape, with: $1.character) }
             guard decoded != path else { return false }
             path = decoded
         }
     }
 
-    private static let escapesInDotSegments: [(escape: String, character: String)] = [
-        ("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%"),
-        // Overlong (RFC 3629 §3), and other dots and slashes of Unicode.
-        ("%c0%ae", "."), ("%c0%2e", "."), ("%e0%80%ae", "."), ("%f0%80%80%ae", "."), ("%f8%80%80%80%ae", "."),
-        ("%c0%af", "/"), ("%e0%80%af", "/"), ("%c1%9c", "\\"), ("%e0%81%9c", "\\"), ("%e2%80%a4", "."),
-        ("%e2%80%a5", ".."), ("%ef%b9%92", "."), ("%ef%bc%8e", "."), ("%ef%bc%8f", "/"),
-    ]
+    private static let escapesInDotSegments: [(escape: String, character: String)] =
+        [
+            ("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%"),
+            // Overlong (RFC 3629 §3), and other dots and slashes of Unicode.
+            ("%c0%ae", "."), ("%c0%2e", "."), ("%e0%80%ae", "."), ("%f0%80%80%ae", "."), ("%f8%80%80%80%ae", "."),
+            ("%c0%af", "/"), ("%e0%80%af", "/"), ("%f0%80%80%af", "/"), ("%f8%80%80%80%af", "/"), ("%c1%9c", "\\"),
+            ("%e0%81%9c", "\\"), ("%e2%80%a4", "."),
+            ("%e2%80%a5", ".."), ("%ef%b9%92", "."), ("%ef%bc%8e", "."), ("%ef%bc%8f", "/"),
+        ] + alphanumeric
+
+    /// The escapes of digits and letters, which can be those of another escape.
+    private static let alphanumeric = (UInt8(0x30)...0x7A).filter(\.isASCIIAlphanumeric).map { byte in
+        (escape: "%" + String(byte, radix: 16), character: String(UnicodeScalar(byte)).lowercased())
+    }
 }
 
 extension Substring {

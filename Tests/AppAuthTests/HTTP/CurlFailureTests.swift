@@ -110,6 +110,23 @@ struct CurlFailureTests {
         #expect(server.requests.count == 1)
     }
 
+    /// Older versions of libcurl would add the field to the last one of the former response, in memory that they have freed.
+    @Test func `a response that begins with a folded field writes into no other`() async throws {
+        let server = try RawServer { connection in
+            while true {
+                let isFirst = try connection.readRequest().line.hasPrefix("GET /first")
+                let field = isFirst ? "X-First: 1" : " Set-Cookie: \(String(repeating: "B", count: 2000))"
+                try connection.send("HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2\r\n\r\n{}")
+            }
+        }
+        for _ in 0..<20 {
+            _ = try await transport.send(server.get("/first"))
+            // Whether it is an error depends on the version.
+            _ = try? await transport.send(server.get("/second"))
+        }
+        #expect(try await transport.send(server.get("/first")).status == .ok)
+    }
+
     @Test func `a POST after a kept connection is sent once when the server resets`() async throws {
         let server = try RawServer { connection in
             while try connection.readRequest().line.hasPrefix("GET") { try connection.reply() }
