@@ -32,7 +32,7 @@ _Static_assert((int)SHIMS_CURL_ERROR_SIZE == CURL_ERROR_SIZE, "ERROR_SIZE");
 
 #define FUNCTIONS(X)                                                                                       \
     X(global_init) X(version_info) X(slist_append) X(slist_free_all)                                       \
-    X(easy_pause) X(easy_init) X(easy_reset) X(easy_cleanup) X(easy_strerror) X(easy_setopt) X(easy_getinfo)             \
+    X(easy_pause) X(easy_init) X(easy_cleanup) X(easy_strerror) X(easy_setopt) X(easy_getinfo)                           \
     X(multi_init) X(multi_setopt) X(multi_add_handle) X(multi_remove_handle) X(multi_perform)              \
     X(multi_poll) X(multi_wakeup) X(multi_info_read) X(multi_cleanup)
 
@@ -107,7 +107,6 @@ const char *shims_curl_meaning(const struct shims_curl *curl, enum shims_curl_co
 }
 
 CURL *shims_curl_easy_new(const struct shims_curl *curl) { return curl->easy_init(); }
-void shims_curl_easy_reset(const struct shims_curl *curl, CURL *easy) { curl->easy_reset(easy); }
 void shims_curl_easy_free(const struct shims_curl *curl, CURL *easy) { curl->easy_cleanup(easy); }
 
 enum shims_curl_code shims_curl_set_long(

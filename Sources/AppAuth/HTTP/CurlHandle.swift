@@ -18,23 +18,13 @@ final class CurlHandle {
         (self.easy, self.library) = (easy, library)
         errorBuffer = .allocate(capacity: Int(SHIMS_CURL_ERROR_SIZE.rawValue))
         errorBuffer.initialize(repeating: 0, count: Int(SHIMS_CURL_ERROR_SIZE.rawValue))
-        reset()
+        set(SHIMS_CURLOPT_ERRORBUFFER, errorBuffer)
     }
 
     deinit {
         shims_curl_easy_free(library.curl, easy)
         shims_curl_list_free(library.curl, headerLines)
         errorBuffer.deallocate()
-    }
-
-    /// Resets all options and callbacks.
-    func reset() {
-        shims_curl_easy_reset(library.curl, easy)
-        shims_curl_list_free(library.curl, headerLines)
-        headerLines = nil
-        refused = nil
-        errorBuffer[0] = 0
-        set(SHIMS_CURLOPT_ERRORBUFFER, errorBuffer)
     }
 
     func set(_ option: shims_curl_option, _ value: Int) {

@@ -116,8 +116,6 @@ final class CurlLoop: @unchecked Sendable {
 
     private func release(_ handle: CurlHandle) {
         shims_curl_multi_remove(library.curl, multi, handle.easy)
-        // Remove the request's data, including tokens, now.
-        handle.reset()
     }
 
     private func unavailable(_ message: String) -> AuthError {

@@ -134,7 +134,8 @@ public struct AuthorizationRequest: Sendable {
     ])
 
     /// The endpoint's own query is kept (RFC 6749 §3.1), but only the app decides on the parameters of its request. The
-    /// provider cannot keep its own page from being shown either (`prompt=none`). A parameter that both have with the same value is no conflict.
+    /// provider cannot keep its own page from being shown either (`prompt=none`). A parameter that both have with the same
+    /// value is no conflict.
     private static func checkQuery(
         of endpoint: SecureURL, _ provider: ProviderMetadata, beside own: FormParameters
     ) throws {

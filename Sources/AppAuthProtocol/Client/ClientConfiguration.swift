@@ -78,14 +78,12 @@ public struct ClientConfiguration: Sendable {
         var found = if let provider { provider } else { try await fetched() }
         for endpoint in endpoints {
             // Some providers list their endpoints only in the metadata of RFC 8414, for example that of RFC 8628 §4.
-            if endpoint == .deviceAuthorization || !found.names(endpoint) {
-                do {
-                    found = try await discovery.complete(found, with: endpoint, policy: idTokenRules.issuer)
-                } catch let failure as AuthError where endpoint != .deviceAuthorization {
-                    do { _ = try found.require(endpoint) } catch var error as AuthError {
-                        error.message += "; \(failure.message)"
-                        throw error
-                    }
+            do {
+                found = try await discovery.complete(found, with: endpoint, policy: idTokenRules.issuer)
+            } catch let failure as AuthError where endpoint != .deviceAuthorization {
+                do { _ = try found.require(endpoint) } catch var error as AuthError {
+                    error.message += "; \(failure.message)"
+                    throw error
                 }
             }
             _ = try found.require(endpoint)

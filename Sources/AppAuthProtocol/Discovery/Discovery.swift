@@ -102,7 +102,7 @@ public final class Discovery: Sendable {
     public func complete(
         _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint, policy: IssuerPolicy = .exact
     ) async throws -> ProviderMetadata {
-        guard metadata[endpoint] == nil, metadata.isDiscovered else { return metadata }
+        guard !metadata.names(endpoint), metadata.isDiscovered else { return metadata }
         var failure: AuthError?
         let name = Name(issuer: metadata.issuer, policy: policy)
         for url in metadata.issuer.authorizationServerMetadataURLs {

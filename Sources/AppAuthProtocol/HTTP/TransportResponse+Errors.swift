@@ -23,7 +23,7 @@ extension TransportResponse {
         "access_token", "refresh_token", "device_code", "client_id", "request_uri", "auth_req_id",
     ]
 
-    /// Whether a page stands in place of the response. Some servers send their words with the media type of a page.
+    /// Whether the body is an HTML page. Some servers send a plain text as `text/html`.
     var isPage: Bool {
         mediaType == "text/html" && body.first { $0 > 0x20 } == UInt8(ascii: "<")
     }

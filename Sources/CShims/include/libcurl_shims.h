@@ -84,7 +84,6 @@ typedef int (*shims_curl_prereq_callback)(
     void *_Nonnull context, char *_Nullable peer, char *_Nullable local, int peer_port, int local_port);
 
 shims_curl_easy *_Nullable shims_curl_easy_new(const struct shims_curl *_Nonnull curl);
-void shims_curl_easy_reset(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 void shims_curl_easy_free(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 
 enum shims_curl_code shims_curl_set_long(

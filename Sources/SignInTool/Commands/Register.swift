@@ -144,7 +144,7 @@ struct Register: Command {
         let found = try await discovery.metadata(for: Issuer(issuer)).with(.registration, at: registrationEndpoint)
         // Some providers have the endpoint only in the document of RFC 8414.
         var provider = try await discovery.complete(found, with: .registration)
-        if !provider.names(.keys) { provider = (try? await discovery.complete(provider, with: .keys)) ?? provider }
+        provider = (try? await discovery.complete(provider, with: .keys)) ?? provider
         guard provider.names(.registration) else {
             throw AuthError(
                 .invalidMetadata, .registration,

@@ -65,7 +65,7 @@ struct SignInQuestions {
         console.say("Where do you want to sign in?\(isNew)")
         for (index, choice) in shown.enumerated() {
             let number = index < 9 ? " \(index + 1)" : "\(index + 1)"
-            let name = choice.name + String(repeating: " ", count: width - choice.name.count)
+            let name = choice.name.padded(toCells: width)
             console.say(" \(number)  \(name)  \(choice.meaning)".shortened(to: 79))
         }
         if hidden > 0 { console.say("     and \(hidden) more profiles, by name") }

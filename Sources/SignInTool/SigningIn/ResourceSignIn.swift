@@ -99,7 +99,7 @@ struct ResourceSignIn {
                 grant == .jwtBearer || options.showsIssuer(of: provider) ? [] : AuthorizationRequest.endpoints
         }
         // Some providers list their endpoints only in the document of RFC 8414.
-        for endpoint in [ProviderMetadata.Endpoint.authorization, .token, .keys] where !provider.names(endpoint) {
+        for endpoint in [ProviderMetadata.Endpoint.authorization, .token, .keys] {
             provider = (try? await discovery.complete(provider, with: endpoint)) ?? provider
         }
         self.provider = provider
