@@ -84,9 +84,12 @@ struct FoundTable: Sendable {
         \(part("pg_rewrite", "oid", of: "pg_rewrite", "ev_class")) \
         \(part("pg_policy", "oid", of: "pg_policy", "polrelid")) \
         \(part("pg_trigger", "oid", of: "pg_trigger", "tgrelid")) \
-        UNION SELECT refclassid, refobjid FROM used JOIN pg_catalog.pg_depend \
-        ON classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
-        AND deptype OPERATOR(pg_catalog.<>) 'e'::pg_catalog."char"), \
+        UNION SELECT next.* FROM used JOIN LATERAL (SELECT refclassid, refobjid FROM pg_catalog.pg_depend \
+        WHERE classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
+        AND deptype OPERATOR(pg_catalog.<>) 'e'::pg_catalog."char" \
+        UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid, oid \
+        FROM pg_catalog.pg_constraint WHERE contypid OPERATOR(pg_catalog.=) id \
+        AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) AS next ON true), \
         owned(what, owner) AS (\
         SELECT 'its schema'::pg_catalog.text, nspowner FROM found JOIN pg_catalog.pg_class AS relation \
         ON relation.oid OPERATOR(pg_catalog.=) id JOIN pg_catalog.pg_namespace AS schema \

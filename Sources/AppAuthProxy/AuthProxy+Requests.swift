@@ -35,8 +35,10 @@ extension AuthProxy {
             try await socket.send(ResponseHead.preflight(head, from: origin))
             return head.mayBeFollowed
         }
-        var body = RequestStream(body: framing == .noBody ? nil : BytePipe(keeping: Self.keptBytes))
-        if case .length(let length) = framing { body.length = length }
+        // The content of a HEAD has no meaning (RFC 9110 §9.3.2), so it is read and dropped.
+        let hasBody = framing != .noBody && request.method != .head
+        var body = RequestStream(body: hasBody ? BytePipe(keeping: Self.keptBytes) : nil)
+        if hasBody, case .length(let length) = framing { body.length = length }
         body.expectsContinue = body.body != nil && head["expect"] != nil && !head.isVersion10
         let response = ClientResponse(on: socket)
         let keepsOpen = try await withThrowingTaskGroup(of: Bool.self) { [body] group in

@@ -19,7 +19,8 @@ package struct RequestRules: Sendable {
     package func request(for head: RequestHead) throws(ProxyResponse) -> HTTPRequest {
         let origin = try origin(of: head)
         try checkFetch(head, origin)
-        let (method, target) = (try method(head), try target(head))
+        let query = head.query.isEmpty ? "" : "?" + head.query
+        let (method, target) = (try method(head), try url(head.path + query))
         var request = HTTPRequest(method: method, url: target)
         request.headerFields = try fields(head)
         return request
@@ -71,15 +72,14 @@ package struct RequestRules: Sendable {
         return method
     }
 
-    private func target(_ head: RequestHead) throws(ProxyResponse) -> SecureURL {
+    /// Returns the server's URL for a path, which may have a query.
+    private func url(_ path: String) throws(ProxyResponse) -> SecureURL {
         // Not `*`, and not the `host:port` of CONNECT.
-        guard head.path.hasPrefix("/") else {
+        guard path.hasPrefix("/") else {
             throw ProxyResponse(400, "bad_request", "Expected a path that begins with /.")
         }
         // Browsers send these as they are. RFC 3986 §2 has them encoded.
-        let path = (head.path + (head.query.isEmpty ? "" : "?" + head.query)).percentEncoded {
-            !"\"<>\\^`{|}".utf8.contains($0)
-        }
+        let path = path.percentEncoded { !"\"<>\\^`{|}".utf8.contains($0) }
         guard let url = try? SecureURL("\(server.scheme)://\(server.authority)\(path)") else {
             throw ProxyResponse(400, "bad_request", "The path or the query is malformed, or too long.")
         }
@@ -99,14 +99,16 @@ package struct RequestRules: Sendable {
         if let expectation = head["expect"], expectation.lowercased() != "100-continue" {
             throw ProxyResponse(417, "expectation_failed", "The proxy knows no expectation but 100-continue.")
         }
-        // With these, some servers take another method or path than the one that was checked.
-        if let field = head.fields.first(where: { Self.overriding.contains($0.nameForCGI) }) {
-            throw ProxyResponse(
-                400, "bad_request", "The proxy passes no \(field.name): send the method and the path themselves.")
-        }
         var fields = HTTPFields()
-        for field in head.fields
-        where !Self.dropped.contains(field.nameForCGI) && !ofConnection.contains(field.name) {
+        for var field in head.fields where !Self.dropped.contains(field.name) && !ofConnection.contains(field.name) {
+            // With these, some servers take another method or path than the one that was checked, or copy from it. Programs
+            // behind CGI or WSGI take `_` for `-`, and some names for what the server itself says.
+            if Self.overriding.contains(field.name) || field.name.hasSuffix("copy-source") || field.name.contains("_") {
+                throw ProxyResponse(
+                    400, "bad_request", "The proxy passes no \(field.name): send the method and the path themselves.")
+            }
+            // RFC 4918 §10.3: where the resource is copied or moved to.
+            if field.name == "destination" { field.value = try destination(field.value) }
             guard !field.name.hasPrefix("proxy-"), !field.name.hasPrefix("sec-fetch-") else { continue }
             // What is not UTF-8 would change on the way.
             guard let name = HTTPField.Name(field.name), !field.value.unicodeScalars.contains("\u{FFFD}") else {
@@ -117,9 +119,17 @@ package struct RequestRules: Sendable {
         return fields
     }
 
+    /// Returns a URL on the proxy as one on the server.
+    private func destination(_ value: String) throws(ProxyResponse) -> String {
+        let path = authorities.map { "http://\($0)" }.first { value.lowercased().hasPrefix($0 + "/") }
+            .map { String(value.dropFirst($0.count)) }
+        return try url(path ?? value).string
+    }
+
     private static let overriding: Set = [
         "x-http-method", "x-http-method-override", "x-method-override", "x-original-method", "x-original-url",
-        "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-prefix",
+        "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-path", "x-forwarded-prefix", "x-script-name",
+        "script-name", "x-request-uri", "x-path-info", "x-envoy-original-path", "x-replaced-path", "x-copy-from",
     ]
 
     private static let dropped: Set = [
@@ -132,11 +142,6 @@ package struct RequestRules: Sendable {
 extension RequestHead {
     /// Whether the client may send another request on the connection (RFC 9112 §9.3). No HTTP/1.0 client may.
     var mayBeFollowed: Bool { !isVersion10 && !fields.connectionOptions.contains("close") }
-}
-
-extension RequestHead.Field {
-    /// The name as programs behind CGI or WSGI read it, for which `_` and `-` are the same.
-    fileprivate var nameForCGI: String { name.replacing("_", with: "-") }
 }
 
 extension [RequestHead.Field] {

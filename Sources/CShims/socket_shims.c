@@ -99,7 +99,10 @@ static int ask(int diagnosis, const union address *local, const union address *r
     } request = {
         .head = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
         .body = {.sdiag_family = local->any.sa_family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u,
-                 .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+                 .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE},
+                 // Any user can bind a socket to the loopback interface, which is always the first one. It is found only so,
+                 // and all others too.
+                 .id.idiag_if = 1},
     };
     struct inet_diag_sockid *id = &request.body.id;
     if (local->any.sa_family == AF_INET6) {
@@ -133,7 +136,10 @@ static int user_of(int diagnosis, const union address *local, const union addres
     // The kernel responds before the send of the request returns. A response that is missing then does not come.
     if (ask(diagnosis, local, remote) == 0) {
         ssize_t count = recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
-        if (count >= (ssize_t)NLMSG_LENGTH(sizeof answer.body) && answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
+        // Without such a connection, the kernel answers with a socket that listens at the same address.
+        int listens = answer.body.idiag_state == TCP_LISTEN;
+        if (count >= (ssize_t)NLMSG_LENGTH(sizeof answer.body) && answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY
+            && listens == (remote->v4.sin_port == 0)) {
             // A socket that its process has closed has no inode and no owner.
             *user = answer.body.idiag_inode != 0 ? answer.body.idiag_uid : UINT32_MAX;
             result = 0;
@@ -172,8 +178,8 @@ int shims_server_user(const char *server, int server_port, const char *own, int 
     int diagnosis = shims_open_diagnosis();
     if (diagnosis < 0) return -1;
     int result = user_of(diagnosis, &theirs, &ours, user);
-    // A connection that waits to be accepted has no owner yet. It ends with the socket that listens.
-    if (result == 0 && *user == UINT32_MAX) result = user_of(diagnosis, &theirs, &none, user);
+    // A connection that waits to be accepted has no owner yet, or is not known yet. It ends with the socket that listens.
+    if (result != 0 || *user == UINT32_MAX) result = user_of(diagnosis, &theirs, &none, user);
     close(diagnosis);
     return result == 0 && *user != UINT32_MAX ? 0 : -1;
 }

@@ -45,8 +45,7 @@ extension StringProtocol {
                 isBlank
                 && (properties.isDefaultIgnorableCodePoint || [.nonspacingMark, .enclosingMark].contains(category))
             let isNext =
-                isOnBlank || properties.isWhitespace
-                || [.control, .format, .surrogate].contains(category) || scalar.isByteForZsh
+                isOnBlank || properties.isWhitespace || scalar.isUnsafeOnTerminal
                 || "\u{2800}\u{3164}\u{115F}\u{1160}\u{FFA0}\u{16FE4}\u{1D159}\u{13441}\u{13442}".unicodeScalars
                     .contains(scalar)
             if !isNext { shown.append(scalar) } else if !isBlank { shown.append(" ") }
@@ -59,6 +58,14 @@ extension StringProtocol {
 extension Unicode.Scalar {
     /// Whether zsh takes the character for a byte when a line is pasted: U+E027 for a quote, for example.
     package var isByteForZsh: Bool { (0xE000...0xE0FF).contains(value) }
+
+    /// Whether the character controls a terminal, breaks a line, reorders or hides text, or is a byte for zsh.
+    package var isUnsafeOnTerminal: Bool {
+        let categories: [Unicode.GeneralCategory] = [
+            .control, .format, .surrogate, .lineSeparator, .paragraphSeparator,
+        ]
+        return categories.contains(properties.generalCategory) || isByteForZsh
+    }
 }
 
 extension String {

@@ -47,11 +47,7 @@ extension JSON {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            // C0, DEL, C1, and the format characters that reorder text or break lines on a terminal.
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}",
-                "\u{2066}"..."\u{2069}":
-                escape(scalar, to: &text)
-            case _ where ascii && !scalar.isASCII: escape(scalar, to: &text)
+            case _ where scalar.isUnsafeOnTerminal || ascii && !scalar.isASCII: escape(scalar, to: &text)
             default: text.unicodeScalars.append(scalar)
             }
         }

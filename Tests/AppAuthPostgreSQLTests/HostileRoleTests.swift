@@ -111,7 +111,8 @@ struct HostileRoleTests {
 
     /// A table of another role, or one that uses what another role owns. Each is wrong in only that respect.
     enum Intrusion: String, CaseIterable {
-        case table, schema, view, trigger, `default`, generated, check, rule, policy, index, `operator`, type, inherited
+        case table, schema, view, trigger, `default`, generated, check, rule, policy, index, `operator`, type,
+            inherited, domain
 
         /// What a hostile role has owned before the administrator gave the table to the service.
         var statement: String {
@@ -135,6 +136,8 @@ struct HostileRoleTests {
             case .index: "CREATE INDEX ON appauth_session (mallory.touch(key))"
             case .operator: "ALTER TABLE appauth_session ADD CHECK (key OPERATOR(mallory.===) key)"
             case .type: "ALTER TABLE appauth_session ADD x mallory.short"
+            case .domain:
+                "CREATE DOMAIN ours AS text CHECK (mallory.touch(VALUE)); ALTER TABLE appauth_session ADD x ours"
             case .inherited:
                 """
                 CREATE FUNCTION ours(text) RETURNS boolean IMMUTABLE BEGIN ATOMIC SELECT mallory.touch($1); END;

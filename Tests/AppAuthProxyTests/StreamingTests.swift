@@ -155,4 +155,21 @@ import Testing
             #expect(last.hasSuffix("\r\n\r\n"))
         }
     }
+
+    /// libcurl makes a PUT of each request with a body.
+    @Test(arguments: [
+        "Content-Length: 0\r\n\r\n", "Content-Length: 4\r\n\r\nbody",
+        "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+    ])
+    func `a HEAD stays one, without its content`(rest: String) async throws {
+        try await ProxyFixture.run { proxy in
+            let client = try RawClient(proxy.path)
+            try client.send("HEAD /v1/items HTTP/1.1\r\nHost: localhost\r\n\(rest)")
+            try client.send("GET /v1/items HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            let responses = try await client.readAll()
+            #expect(responses.components(separatedBy: "HTTP/1.1 200").count == 3, "\(responses)")
+            #expect(proxy.api.requests.map { $0.line.prefix { $0 != "/" } } == ["HEAD ", "GET "])
+            #expect(proxy.api.requests.allSatisfy { $0.body.isEmpty && $0.values("Transfer-Encoding").isEmpty })
+        }
+    }
 }

@@ -16,7 +16,9 @@ import Testing
 
     @Test(
         arguments: Array(0..<0x20) + Array(0x7F..<0xA0) + [
-            0x61C, 0x200E, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066, 0x2069,
+            0x61C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066, 0x2069, 0xFEFF, 0xE0041,
+            // zsh takes these for bytes when they are pasted.
+            0xE000, 0xE027, 0xE0FF,
         ])
     func `a character that steers a terminal is escaped`(value: Int) throws {
         let scalar = try #require(Unicode.Scalar(UInt32(value)))

@@ -147,7 +147,7 @@ public struct SignIn: SignInFlow {
         let page = try client.provider.require(.authorization)
         try configuration.environment.checkServer(ofPage: page, .authorization)
         observe(.requesting(request))
-        observe(.authorization(url: OpenerURL.encoded(request.url)))
+        observe(.authorization(url: request.url.shownURL))
         let canUseDevice = client.provider[.deviceAuthorization] != nil
         let watch = BrowserWatch { [observe] result in
             switch result {

@@ -97,11 +97,12 @@ struct CurlOptions: Sendable {
         let method = request.head.method
         // With these methods, a request without a body states its length (RFC 9110 §8.6).
         let body = request.body ?? ([.post, .put, .patch].contains(method) ? [] : nil)
-        if let stream = request.stream, stream.body != nil {
+        if method == .head {
+            // Also for a request with a body, of which libcurl would make a PUT.
+            handle.set(SHIMS_CURLOPT_NOBODY, true)
+        } else if let stream = request.stream, stream.body != nil {
             handle.set(SHIMS_CURLOPT_UPLOAD, true)
             handle.set(SHIMS_CURLOPT_INFILESIZE_LARGE, offset: stream.length ?? -1)
-        } else if method == .head {
-            handle.set(SHIMS_CURLOPT_NOBODY, true)
         } else if let body {
             handle.set(SHIMS_CURLOPT_POST, true)
             handle.setBody(body)

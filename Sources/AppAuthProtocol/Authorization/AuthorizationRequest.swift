@@ -140,19 +140,22 @@ public struct AuthorizationRequest: Sendable {
         of endpoint: SecureURL, _ provider: ProviderMetadata, beside own: FormParameters
     ) throws {
         guard provider.isDiscovered, let query = endpoint.query else { return }
-        guard let parameters = FormParameters(decoding: query) else {
+        guard let parameters = FormParameters(decoding: query),
+            let split = FormParameters(decoding: query.replacing(";", with: "&"))
+        else {
             throw AuthError(
                 .invalidMetadata, .authorization, "expected parameters in the query of 'authorization_endpoint'",
                 outcome: .notSent)
         }
-        // Servers split the list at other blanks too.
-        let hidesPage = parameters.values("prompt").contains { list in
-            list.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber || "_-".contains($0)) }
-                .contains("none")
+        // Servers split the list at other blanks too, and the query at semicolons.
+        let hidesPage = split.items.contains { item in
+            asRead(item.name) == "prompt"
+                && item.value.lowercased().split { !$0.isASCII || !($0.isLetter || $0.isNumber || "_-".contains($0)) }
+                    .contains("none")
         }
         let repeated = parameters.repeatedName.flatMap { providerParameters.contains($0) ? $0 : nil }
         guard
-            let name = parameters.items.first(where: { ownParameters.contains($0.name) && !own.means($0) })?.name
+            let name = split.items.first(where: { ownParameters.contains(asRead($0.name)) && !own.means($0) })?.name
                 ?? repeated
                 ?? (hidesPage ? "prompt=none" : nil)
         else { return }
@@ -160,6 +163,14 @@ public struct AuthorizationRequest: Sendable {
             .invalidMetadata, .authorization,
             "expected an 'authorization_endpoint' without the parameter '\(name)', which the app sets",
             outcome: .notSent)
+    }
+
+    /// The name of a parameter as lenient servers read it: in any case, trimmed, cut at NUL, and with `_` for `.` and blanks.
+    private static func asRead(_ name: String) -> String {
+        let scalars = name.lowercased().unicodeScalars.prefix { $0 != "\0" }
+        func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar.value <= 0x20 }
+        let trimmed = scalars.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+        return String(String.UnicodeScalarView(trimmed.map { isBlank($0) || $0 == "." ? "_" : $0 }))
     }
 
     /// Moves the parameters that a provider may set from its endpoint into the request. They take precedence over the

@@ -106,7 +106,7 @@ extension AuthorizationRequest {
         let expected = client.provider.issuer.string
         if let iss {
             guard iss.isExactly(expected) || client.idTokenRules.issuer.accepts(iss, as: expected) else {
-                throw refusal("expected 'iss' to be '\(expected)', found \(iss.foundText)")
+                throw refusal("expected 'iss' to be \(expected.foundText), found \(iss.foundText)")
             }
         } else if client.provider.authorizationResponseIssParameterSupported {
             throw refusal("expected 'iss', which the provider's metadata announces, found none")

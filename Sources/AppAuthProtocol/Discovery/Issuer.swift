@@ -18,7 +18,7 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The identifier as written.
-    public var description: String { url.string }
+    public var description: String { url.description }
     /// The identifier as written.
     public var string: String { url.string }
 

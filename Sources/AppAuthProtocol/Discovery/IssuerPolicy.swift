@@ -40,7 +40,7 @@ public enum IssuerPolicy: Sendable, Hashable {
             expected = template.replacing(Self.placeholder, with: tenant)
         }
         guard claims["iss"] != .string(expected) else { return nil }
-        return "expected 'iss' to be '\(expected)', found \(claims["iss"].foundText)"
+        return "expected 'iss' to be \(expected.foundText), found \(claims["iss"].foundText)"
     }
 
     /// Whether an issuer is accepted that comes without claims. The tenant's ID is then the part of the issuer at the

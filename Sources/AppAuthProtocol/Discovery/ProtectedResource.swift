@@ -102,7 +102,7 @@ public struct ProtectedResource: Sendable, Hashable {
                 .invalidMetadata, .discovery,
                 "the resource \(url) lists no authorization server that can be used: \(objection)")
         }
-        let names = authorizationServers.map(\.string).joined(separator: ", ")
+        let names = authorizationServers.map(\.description).joined(separator: ", ")
         // RFC 9728 §7.6: only the resource decides who issues its tokens.
         if let chosen {
             guard lists(chosen) else {

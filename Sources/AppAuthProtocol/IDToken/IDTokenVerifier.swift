@@ -141,7 +141,7 @@ public struct IDTokenVerifier: Sendable {
     // Step 5: issued to this client.
     func checkAuthorizedParty(_ claims: JSON.Object) throws {
         guard let azp = claims["azp"], azp != .string(client.id) else { return }
-        throw Self.refusal("expected 'azp' to be '\(client.id)', found \(claims["azp"].foundText)")
+        throw Self.refusal("expected 'azp' to be \(client.id.foundText), found \(claims["azp"].foundText)")
     }
 
     // Step 4: several audiences require an azp.

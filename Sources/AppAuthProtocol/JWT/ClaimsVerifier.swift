@@ -99,13 +99,13 @@ package struct ClaimsVerifier: Sendable {
         }
         guard audience.contains(where: clientID.isExactly) else {
             throw refusal(
-                "expected 'aud' to contain '\(clientID)', found \(audience.joined(separator: " ").foundText)")
+                "expected 'aud' to contain \(clientID.foundText), found \(audience.joined(separator: " ").foundText)")
         }
         guard let trustedAudiences else { return }
         if let other = audience.first(where: {
             !clientID.isExactly($0) && !trustedAudiences.contains(where: $0.isExactly)
         }) {
-            throw refusal("expected no audience beside '\(clientID)', found \(other.foundText)")
+            throw refusal("expected no audience beside \(clientID.foundText), found \(other.foundText)")
         }
     }
 

@@ -168,8 +168,8 @@ public struct SecureURL: Sendable, Hashable {
 }
 
 extension SecureURL: CustomStringConvertible {
-    /// The URL as written.
-    public var description: String { string }
+    /// The URL for people, who may paste it into a command line: see ``string`` for the URL as written.
+    public var description: String { string.shownURL }
 }
 
 extension SecureURL: Codable {

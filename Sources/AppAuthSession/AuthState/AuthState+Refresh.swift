@@ -35,9 +35,9 @@ extension AuthState {
         // An unsaved change may need the lock for longer.
         defer { withExtendedLifetime(held) {} }
         while true {
-            // Another process may have had the lock before.
+            // Another process may have had the lock before. Then no room is needed.
             if let token = try await read(need, .held).token { return token }
-            // The decisive read. The store also makes room for what will come.
+            // The decisive read, and before it the store makes room for what will come.
             let attempt: SessionRules.Attempt
             switch try await read(need, .held, preparingUnder: held.lock).action {
             case .send(let next): attempt = next

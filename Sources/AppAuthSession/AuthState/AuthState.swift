@@ -67,8 +67,8 @@ public actor AuthState {
             guard record.belongs(to: client.id, at: client.provider.issuer) else {
                 throw AuthError(
                     .invalidConfiguration, .configuration,
-                    "expected a session of '\(client.id)' at \(client.provider.issuer) in \(store.location), found one of "
-                        + "'\(record.client.id)' at \(record.client.provider.issuer)", outcome: .notSent)
+                    "expected a session of \(client.id.foundText) at \(client.provider.issuer) in \(store.location), found one of "
+                        + "\(record.client.id.foundText) at \(record.client.provider.issuer)", outcome: .notSent)
             }
             record.use(client)
         }
@@ -194,8 +194,8 @@ public actor AuthState {
     ///   known; `CancellationError`.
     public func synchronize() async throws { _ = try await readReplacement(isUnattended: true) }
 
-    /// Records that a resource server has rejected a token that seemed valid (401, RFC 6750 §3.1). The token is not
-    /// returned again, and the next caller gets a new one. ``send(_:)`` does this by itself.
+    /// Records that a resource server has rejected a token that seemed valid (401, RFC 6750 §3.1). No later
+    /// caller gets it, and the next one gets a new one. ``send(_:)`` does this by itself.
     public nonisolated func reject(_ token: AccessToken) { cache.refuse(token) }
 
     /// How many callers wait for a token.

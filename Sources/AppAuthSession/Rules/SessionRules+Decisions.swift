@@ -44,7 +44,9 @@ extension SessionRules {
         var decision = Decision(.done)
         switch event {
         case .tokenNeeded(let need, let lock): decision = token(for: need, lock, record, known, now)
-        case .received(_, let response): record.mergeRefreshToken(of: response)
+        case .received(_, let response):
+            record.hasRefreshed = true
+            record.mergeRefreshToken(of: response)
         case .completed(let attempt, let response, let outcome, let jitter):
             decision = accept(attempt, response, outcome, jitter, &record, now, occurrence ?? now)
         case .failed(let attempt, let error, let jitter):

@@ -169,8 +169,14 @@ struct Login: Command {
             .within(deadline - .now)
         try await session.requireRoom(
             in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
+        let scope = chosen.configuration.scope ?? []
+        // The resource demands them, and only the identity provider's policy stands between.
+        if !scope.isEmpty {
+            console.say(
+                "No page will ask whether you allow: \(scope.map(\.rawValue.shownName).joined(separator: ", ")).")
+        }
         let grant = try TokenGrant.jwtBearer(
-            assertionNamed: source.assertionName, scope: chosen.configuration.scope ?? [], resources: chosen.resources)
+            assertionNamed: source.assertionName, scope: scope, resources: chosen.resources)
         let state = try await AuthState.present(
             grant, as: chosen.configuration.client(), store: store, environment: console.environment)
         let record = await state.record

@@ -143,7 +143,7 @@ struct Request: Command {
         var words = ["login", "--resource", own.string]
         words += ((try? session.chosenProfile) ?? nil).map { ["--profile", $0.name] } ?? []
         words += session.store.map { ["--store", $0.argument] } ?? []
-        let servers = resource.authorizationServers.map(\.string).joined(separator: ", ")
+        let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
         return
             "\(own.shownHost)\(own.path) no longer accepts tokens of \(former): it is protected by \(servers) now. Sign in "
             + "there with: \(SignInLine(words + console.wordsOfNetwork).shellLine)"

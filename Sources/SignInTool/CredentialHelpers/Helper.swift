@@ -74,7 +74,7 @@ struct ServerOptions: ParsableArguments, Sendable {
 extension SecureURL {
     fileprivate func checkOwner(_ environment: Environment) throws {
         let port = port ?? 80
-        let addresses = isThisMachine ? [host] : HostsFile.loopbackAddresses(of: host)
+        let addresses = isThisMachine ? [host] : try HostsFile.loopbackAddresses(of: host)
         guard try addresses.contains(where: { try !environment.checkServer(at: $0, port, .resource) }) else { return }
         let isName = !host.isLoopbackHost || host == "localhost"
         throw AuthError(

@@ -1,11 +1,18 @@
 internal import AppAuth
 internal import AppAuthProtocol
+internal import Glibc
 
 /// The names of hosts(5).
 enum HostsFile {
     /// Returns the addresses of this machine alone that a name has, for example `127.0.1.1` for the machine's own name.
-    static func loopbackAddresses(of name: String) -> [String] {
-        let bytes = (try? InputFile.read("/etc/hosts", atMost: 1 << 20)) ?? []
+    ///
+    /// - Throws: ``AuthError`` if the file is there and cannot be read. Lists of blocked hosts have megabytes.
+    static func loopbackAddresses(of name: String) throws -> [String] {
+        let bytes: [UInt8]
+        do { bytes = try InputFile.read("/etc/hosts", atMost: 64 << 20) } catch {
+            if case .system(ENOENT) = error { return [] }
+            throw AuthError(.transport, .resource, "/etc/hosts: \(error.description)", outcome: .notSent)
+        }
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
             let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map { $0.lowercased() }
             guard let address = words.first, words.dropFirst().contains(name) else { return nil }

@@ -156,8 +156,11 @@ struct Doctor: Command {
 
     private func findings(of record: AuthStateRecord, signInWith line: String?) -> [Finding] {
         if let reason = record.reasonToSignIn {
-            let remedy = line.map { "Sign in with: \($0)" }
-            return [Finding(.sessionOver, "the session is over: \(reason)", remedy: remedy)]
+            return [
+                Finding(
+                    .sessionOver, "the session is over: \(reason)", remedy: line.map { _ in "Sign in with:" },
+                    command: line)
+            ]
         }
         var findings: [Finding] = []
         if let reason = record.backoff?.reason {

@@ -81,8 +81,11 @@ struct Examination: Sendable {
         for finding in findings.sorted(by: { !$0.isWarning && $1.isWarning }) {
             let title = Console.styled(finding.name.rawValue, finding.isWarning ? .bold : .red, on: .output)
             lines += ["", title + (finding.isWarning ? " (a sign-in may work)" : "")]
-            lines += "\(finding.seen.onOneLine.asSentence).".wrapped(after: "  ")
+            // It may have a server's words, which must not look like the lines below.
+            lines += "\(finding.seen.onOneLine.withSingleBlanks.asSentence).".wrapped(after: "  | ", then: "  | ")
             lines += finding.remedy.onOneLine.wrapped(after: "  What to do: ")
+            // It is copied, so it is not split.
+            if let command = finding.command { lines.append("    \(command)") }
         }
         if findings.isEmpty { lines += ["", "Everything that was checked is in order."] }
         return lines.joined(separator: "\n")

@@ -8,14 +8,17 @@ struct Finding: Sendable, Hashable {
     private(set) var seen: String
     /// What to do, in sentences.
     let remedy: String
+    /// The command line that does it, if there is one.
+    let command: String?
     /// Whether a sign-in works nevertheless.
     private(set) var isWarning: Bool
 
     /// - Parameters:
     ///   - remedy: What to do; nil for what the name says.
+    ///   - command: The command line that does it.
     ///   - isWarning: Whether a sign-in works nevertheless; nil for what the name says.
-    init(_ name: Name, _ seen: String, remedy: String? = nil, isWarning: Bool? = nil) {
-        (self.name, self.seen) = (name, seen)
+    init(_ name: Name, _ seen: String, remedy: String? = nil, command: String? = nil, isWarning: Bool? = nil) {
+        (self.name, self.seen, self.command) = (name, seen, command)
         (self.remedy, self.isWarning) = (remedy ?? name.remedy, isWarning ?? name.isUsuallyHarmless)
     }
 
@@ -28,7 +31,7 @@ struct Finding: Sendable, Hashable {
     var json: JSON {
         [
             "name": .string(name.rawValue), "severity": isWarning ? "warning" : "failure", "seen": .string(seen),
-            "remedy": .string(remedy),
+            "remedy": .string(command.map { "\(remedy) \($0)" } ?? remedy),
         ]
     }
 

@@ -20,8 +20,10 @@ struct Explanation: Sendable {
         case .received(let response, let time):
             let origin = "\(exchange.request.head.method) \(hidden.url(exchange.request.head))"
             say("  < \(response.status.code) for \(origin): \(response.body.count) bytes, after \(time.inMilliseconds)")
-            for line in hidden.fields(response.headerFields, ofRequest: false) { say("  < \(line)") }
-            for line in hidden.body(response, of: exchange.stage) { say("  <   \(line)") }
+            for line in hidden.fields(response.headerFields, ofRequest: false) {
+                say("  < \(line.withSingleBlanks)")
+            }
+            for line in hidden.body(response, of: exchange.stage) { say("  <   \(line.withSingleBlanks)") }
             if response.status.kind == .successful, let checks = ExplainedStep(exchange)?.checks {
                 for line in checks.wrapped(after: "  = ") { say(line) }
             }
@@ -43,7 +45,8 @@ struct Explanation: Sendable {
         let section = AuthError.Stage(rawValue: String(name)).flatMap(ExplainedStep.section)
         let text = message.dropFirst(name.count).drop { ": ".contains($0) }
         let line = "\(level >= .notice ? "\(level): " : "")\(text)\(section.map { " (\($0))" } ?? "")"
-        for line in line.wrapped(after: "[\(name)] ") { say(line) }
+        let mark = String(repeating: " ", count: name.count + 1) + "| "
+        for line in line.withSingleBlanks.wrapped(after: "[\(name)] ", then: mark) { say(line) }
     }
 
     private func show(_ step: ExplainedStep?, named name: String) {

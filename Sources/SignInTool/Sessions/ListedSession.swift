@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthProtocol
 internal import FoundationEssentials
 
 /// A stored session, or a profile that is signed out, as `sign-in status` lists it.
@@ -63,7 +64,7 @@ struct ListedSession: Sendable {
     private var details: [(name: String, value: String?, isSentence: Bool)] {
         let until = expiry.map { "until \($0)" + (record?.refreshToken == nil ? "" : ", then refreshed") }
         return [
-            ("issuer", issuer, false), ("client", clientID, false),
+            ("issuer", issuer?.shownURL, false), ("client", clientID?.shownName, false),
             ("token", record?.end == nil ? until : nil, true), ("store", store.shownLocation, false),
             ("end", record?.announcedEnd.map { "sign in again before \($0.shown)" }, true),
             // Why a session has ended or needs the user, why its next refresh waits, and why its claims may be old.

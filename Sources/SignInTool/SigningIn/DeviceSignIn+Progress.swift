@@ -58,11 +58,11 @@ extension DeviceAuthorization {
                     + "know that they belong together.")
         }
         console.say("To sign in, open this page on any device with a browser and enter the code:")
-        console.say("  \(OpenerURL.encoded(verificationURI.string))")
+        console.say("  \(verificationURI.string.shownURL)")
         Console.write("  \(console.styled(userCode.onOneLine, .bold))\n", to: .error)
         if let verificationURIComplete {
             console.say("Or open this page and compare the code:")
-            console.say("  \(OpenerURL.encoded(verificationURIComplete.string))")
+            console.say("  \(verificationURIComplete.string.shownURL)")
         }
         guard let picture = QRCode((verificationURIComplete ?? verificationURI).string), picture.fits(.error)
         else { return }

@@ -11,7 +11,9 @@ extension String {
         if isSentence {
             let longest = split(separator: " ").map { String($0).cells }.max() ?? 0
             let fits = prefix.cells + longest <= Self.terminalCells
-            let lines = fits ? wrapped(after: prefix) : ["    \(name):"] + wrapped(after: "      ")
+            // It may have a server's words, which must not look like lines of their own.
+            let mark = fits ? String(repeating: " ", count: prefix.cells - 2) + "| " : "    | "
+            let lines = fits ? wrapped(after: prefix, then: mark) : ["    \(name):"] + wrapped(after: mark, then: mark)
             return lines.joined(separator: "\n")
         }
         return prefix.cells + cells <= Self.terminalCells ? prefix + self : "    \(name):\n      \(self)"
@@ -31,10 +33,10 @@ extension String {
             })
     }
 
-    /// Returns lines that fit a terminal. The first begins with a prefix, below whose end the others begin. A word is never
-    /// split, so that it can be copied.
-    func wrapped(after prefix: String) -> [String] {
-        let indentation = String(repeating: " ", count: prefix.cells)
+    /// Returns lines that fit a terminal. The first begins with a prefix. The others begin with another one, or below the
+    /// end of the first. A word is never split, so that it can be copied.
+    func wrapped(after prefix: String, then next: String? = nil) -> [String] {
+        let indentation = next ?? String(repeating: " ", count: prefix.cells)
         var lines: [String] = []
         for word in split(separator: " ").map(String.init) {
             if let line = lines.last, line.cells + 1 + word.cells <= Self.terminalCells {

@@ -51,6 +51,19 @@ struct SecureURLTests {
         #expect(message.hasSuffix(". Use '\(suggestion)'"), "\(message)")
     }
 
+    @Test(arguments: [
+        ("https://op.example/a-b_c~d?e=f%20g&h=i+j", "https://op.example/a-b_c~d?e=f%20g&h=i+j"),
+        ("https://op.example/'$(id)'", "https://op.example/%27%24%28id%29%27"),
+        ("https://op.example/a;id;!*", "https://op.example/a%3Bid%3B%21%2A"),
+    ])
+    func `a URL for people has nothing that a shell runs, and the URL itself stays`(text: String, shown: String) throws
+    {
+        let url = try SecureURL(text)
+        #expect(url.description == shown && url.string == text)
+        guard url.query == nil else { return }
+        #expect(try Issuer(text).description == shown && Issuer(text).string == text)
+    }
+
     @Test func `a fragment is named, and not shown`() throws {
         let message = try #require(refusal { try SecureURL("https://example.org/a#secret") }).message
         #expect(message.contains("'https://example.org/a': it has a fragment, from '#' on: leave it out"), "\(message)")

@@ -105,8 +105,9 @@ struct LoopbackServerTests {
 
 /// A server of another user, in a process of its own. It prints what it receives.
 final class ForeignServer: @unchecked Sendable {
-    /// Where it listens. `both` is a socket for IPv6 that also takes connections over IPv4.
-    enum Address: String, CaseIterable { case v4, v6, both }
+    /// Where it listens. `both` is a socket for IPv6 that also takes connections over IPv4. The last two are bound to the
+    /// loopback interface, which any user may do.
+    enum Address: String, CaseIterable { case v4, v6, both, v4OnDevice, v6OnDevice }
 
     private let process = Process()
     private let output = Pipe()
@@ -121,7 +122,7 @@ final class ForeignServer: @unchecked Sendable {
         try process.run()
         var line = Data()
         while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) { line += byte }
-        authority = (address == .v6 ? "[::1]:" : "127.0.0.1:") + String(decoding: line, as: UTF8.self)
+        authority = (address.rawValue.hasPrefix("v6") ? "[::1]:" : "127.0.0.1:") + String(decoding: line, as: UTF8.self)
     }
 
     deinit { kill(process.processIdentifier, SIGKILL) }
@@ -143,10 +144,11 @@ final class ForeignServer: @unchecked Sendable {
     }
 
     private static let script = """
-        use Socket; $| = 1; my ($at, $accepts, $at_port) = @ARGV; my $v4 = $at eq 'v4';
+        use Socket; $| = 1; my ($at, $accepts, $at_port) = @ARGV; my $v4 = $at =~ /^v4/;
         socket(my $l, $v4 ? AF_INET : AF_INET6, SOCK_STREAM, 0) or die;
+        if ($at =~ /Device/) { setsockopt($l, SOL_SOCKET, 25, "lo") or die } # SO_BINDTODEVICE
         bind($l, $v4 ? pack_sockaddr_in($at_port, INADDR_LOOPBACK)
-            : pack_sockaddr_in6($at_port, "\\0" x 15 . ($at eq 'v6' ? "\\1" : "\\0"))) or die;
+            : pack_sockaddr_in6($at_port, "\\0" x 15 . ($at =~ /^v6/ ? "\\1" : "\\0"))) or die;
         listen($l, 16) or die;
         my ($port) = $v4 ? unpack_sockaddr_in(getsockname $l) : unpack_sockaddr_in6(getsockname $l);
         print "$port\\n";

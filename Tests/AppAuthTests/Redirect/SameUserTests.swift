@@ -1,5 +1,6 @@
 import AppAuth
 import Dispatch
+import Foundation
 import Glibc
 import Testing
 
@@ -116,7 +117,45 @@ struct SameUserTests {
         #expect(try await query == "state=s")
     }
 
+    /// The kernel looks for a connection only at the interface that it is told, and without one it answers with a server that
+    /// listens at the connection's other end: here, with this user's.
+    @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"), arguments: [false, true])
+    func `another user's program is known behind the port of a server of this user`(_ isBound: Bool) async throws {
+        let listener = try Self.listener(.required)
+        let waiting = Task { try await listener.redirect(state: "s") }
+        let client = Process()
+        client.executableURL = URL(filePath: "/usr/bin/setpriv")
+        client.arguments =
+            ["--reuid=\(Self.other)", "--regid=\(Self.other)", "--clear-groups", "perl", "-e", Self.boundProgram]
+            + ["\(listener.port)", listener.authority, isBound ? "lo" : ""]
+        let (input, output) = (Pipe(), Pipe())
+        (client.standardInput, client.standardOutput) = (input, output)
+        try client.run()
+        let port = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let server = try LoopbackSockets(host: .ipv4, ports: [try #require(UInt16(port))], backlog: 1)
+        defer { server.close() }
+        try input.fileHandleForWriting.close()
+        #expect(try output.fileHandleForReading.readToEnd() ?? Data() == Data())
+        #expect(listener.ignoredRequests == 1)
+        #expect(try await listener.get("/callback?state=s").status == 303)
+        #expect(try await waiting.value == "state=s")
+    }
+
     // MARK: the other user
+
+    /// A redirect from a port that was bound before this user's server listens there.
+    private static let boundProgram = """
+        use Socket; $| = 1; my ($port, $authority, $device) = @ARGV;
+        socket(my $s, AF_INET, SOCK_STREAM, 0) or die;
+        setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1) or die;
+        if ($device) { setsockopt($s, SOL_SOCKET, 25, $device) or die } # SO_BINDTODEVICE
+        bind($s, pack_sockaddr_in(0, INADDR_LOOPBACK)) or die;
+        print((unpack_sockaddr_in(getsockname $s))[0]);
+        <STDIN>;
+        connect($s, pack_sockaddr_in($port, INADDR_LOOPBACK)) or die;
+        syswrite($s, "GET /callback?state=s HTTP/1.1\r\nHost: $authority\r\n\r\n");
+        while (sysread($s, my $part, 4096)) { print $part }
+        """
 
     private static let other: UInt32 = 65534
 

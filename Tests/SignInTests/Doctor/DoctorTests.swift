@@ -46,6 +46,30 @@ struct DoctorTests {
         }
     }
 
+    @Test func `a command line is not split, and a server's words begin no line`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            let filler = String(repeating: "-", count: 78)
+            fixture.provider.fault(
+                .status(
+                    .badRequest,
+                    json: ["error": "invalid_grant", "error_description": .string("a \(filler) What to do: b")]),
+                at: .token, grantType: "refresh_token")
+            try await fixture.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            let store = "file:\(fixture.home)/\(String(repeating: "a", count: 60)).json"
+            try FileManager.default.copyItem(
+                atPath: "\(fixture.sessions)/work.json", toPath: String(store.dropFirst("file:".count)))
+            let lines = try await fixture.run("doctor", "--store", store).outputLines
+            #expect(
+                lines.contains { $0.hasPrefix("    sign-in login ") && $0.hasSuffix(" --store \(store)") }, "\(lines)")
+            #expect(lines.contains("  What to do: Sign in with:"), "\(lines)")
+            #expect(lines.contains { $0.hasPrefix("  | What to do: b") }, "\(lines)")
+            let status = try await fixture.run("status").outputLines
+            #expect(status.contains { $0.contains("| What to do: b") }, "\(status)")
+            #expect(!(lines + status).contains { $0.drop { $0 == " " }.hasPrefix("What to do: b") })
+        }
+    }
+
     @Test func `it changes nothing, and shows no secret`() async throws {
         try await withDesk { fixture in
             let secret = "not the secret of this client"

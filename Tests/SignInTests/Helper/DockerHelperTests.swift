@@ -47,6 +47,8 @@ struct DockerHelperTests {
         arguments: [
             ("127.0.1.1 other registry.test # comment", false), ("192.0.2.1 registry.test", true),
             ("::1 Registry.TEST", false), ("# 127.0.0.1 registry.test", true),
+            // Lists of blocked hosts have megabytes.
+            (String(repeating: "0.0.0.0 blocked.test\n", count: 100_000) + "127.0.1.1 registry.test", false),
         ])
     func `a name of this machine gets no token while no server listens there`(line: String, isFar: Bool) async throws {
         try await withDesk { fixture in

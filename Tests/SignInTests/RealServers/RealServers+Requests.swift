@@ -81,7 +81,8 @@ extension RealServer {
             "prompt=none", "state=x", "redirect_uri=https://evil.example", "client_id=x", "nonce=x", "code_challenge=x",
             "response_mode=fragment", "login_hint=mallory", "resource=https://evil.example",
             "prompt=login&prompt=consent", "prompt=none%09", "prompt=login%0Anone", "prompt=NONE",
-            "response_type=token",
+            "response_type=token", "Prompt=none", "%20prompt=none", "prompt%00x=none", "x=1;prompt=none",
+            "Response_Mode=fragment", "response.mode=fragment",
         ] as [String]).map { query in
             RealServer("any", 2026, "authorization_endpoint has ?\(query)", "refused") {
                 try await withDesk { fixture in
