@@ -11,10 +11,10 @@ package enum Program {
         shims_forbid_dumps()
         let input = StandardInput()
         prepareStreams()
-        findBus()
         let arguments = Array(CommandLine.arguments.dropFirst())
         requireText()
         if StoredToken.print(arguments) { exit(0) }
+        findBus()
         // A command has few threads, each for a moment. A heap for each would cost more than it saves.
         process_share_heap()
         // libdispatch and GLib abort the process if they cannot open a descriptor, so there must be room from the

@@ -101,22 +101,12 @@ public struct FileTokenStore: TokenStore {
     public func update<Result: Sendable>(
         _ call: TokenStoreCall, _ change: @escaping @Sendable (inout AuthStateRecord?) throws -> Result
     ) async throws -> Result {
-        let lock = lockToTake(call)
-        return try await underLock { [file, lockTimeout] commitment in
-            let held = try lock.sessionLock(within: lockTimeout, commitment)
-            defer { held.release() }
-            return try file.update(change, commitment)
-        }
+        try await under(lockToTake(call)) { [file] in try file.update(change, $0) }
     }
 
     /// Reads the session under its lock, and reserves room for new tokens in `NAME.new`.
     public func prepareForRefresh(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
-        let lock = lockToTake(call)
-        return try await underLock { [file, lockTimeout] commitment in
-            let held = try lock.sessionLock(within: lockTimeout, commitment)
-            defer { held.release() }
-            return try file.prepare(commitment)
-        }
+        try await under(lockToTake(call)) { [file] in try file.prepare($0) }
     }
 
     /// Sets aside a file that is not a usable session (``StoreProblem/damaged``), or that is encrypted with another key
@@ -130,23 +120,26 @@ public struct FileTokenStore: TokenStore {
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``; `CancellationError`.
     @discardableResult
     public func discard() async throws -> String? {
-        let lock = lock
-        return try await underLock { [file, lockTimeout] commitment in
-            let held = try lock.withoutForeignFile { try lock.sessionLock(within: lockTimeout, commitment) }
-            defer { held.release() }
-            return try file.discard(commitment)
-        }
+        try await under(lock, ignoringForeignFile: true) { [file] in try file.discard($0) }
     }
 
-    private func underLock<Result: Sendable>(
-        _ work: @escaping @Sendable (Commitment) throws -> Result
+    /// Does work in a thread of its own, under a lock of the session.
+    private func under<Result: Sendable>(
+        _ lock: LockFile, ignoringForeignFile: Bool = false, _ work: @escaping @Sendable (Commitment) throws -> Result
     ) async throws -> Result {
         // The thread observes the limit by itself, unless the file system blocks it.
         let expiry = AuthError.store(location, "cannot be read or written", errno: ETIMEDOUT)
         let limit = (lockTimeout + .seconds(2), expiry)
         let commitment = Commitment()
-        return try await onThread(named: "appauth-store", of: location, within: limit, commitment) {
-            try SpareDescriptors.use { try hintingAtDiscard { try work(commitment) } }
+        return try await onThread(named: "appauth-store", of: location, within: limit, commitment) { [lockTimeout] in
+            try SpareDescriptors.use {
+                try hintingAtDiscard {
+                    func take() throws -> ByteLock { try lock.sessionLock(within: lockTimeout, commitment) }
+                    let held = try ignoringForeignFile ? lock.withoutForeignFile(take) : take()
+                    defer { held.release() }
+                    return try work(commitment)
+                }
+            }
         }
     }
 

@@ -32,10 +32,19 @@ package struct ClientEndpoint: Sendable {
     ) async throws -> TransportResponse {
         var secrets: [Secret] = []
         func request() async throws -> TransportRequest {
-            let (request, sent) = try await authenticated(form, to: url, stage: stage, accepting: type, adjust)
+            var form = form
+            var request = HTTPRequest(method: .post, url: url)
+            request.headerFields[.accept] = type
+            do { try await client.authenticate(&form, &request.headerFields, at: url, in: environment) } catch {
+                throw try AuthError(
+                    beforeSending: error, stage, "the client could not authenticate", mayEndSession: false)
+            }
+            adjust(&form, &request.headerFields)
+            // RFC 6749 §4, §6: the body is a form, even if `adjust` has changed the field.
+            request.headerFields[.contentType] = "application/x-www-form-urlencoded"
             // The values that the authentication adds are secret as well.
-            secrets += self.secrets(in: sent)
-            return request
+            secrets += self.secrets(in: form)
+            return TransportRequest(request, body: Array(form.encoded.utf8))
         }
         var response =
             if let proof { try await environment.send(provenBy: proof, stage: stage, request) } else {
@@ -43,22 +52,6 @@ package struct ClientEndpoint: Sendable {
             }
         response.secrets = secrets
         return response
-    }
-
-    private func authenticated(
-        _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, accepting type: String,
-        _ adjust: (inout FormParameters, inout HTTPFields) -> Void
-    ) async throws -> (TransportRequest, sent: FormParameters) {
-        var form = form
-        var request = HTTPRequest(method: .post, url: url)
-        request.headerFields[.accept] = type
-        do { try await client.authenticate(&form, &request.headerFields, at: url, in: environment) } catch {
-            throw try AuthError(beforeSending: error, stage, "the client could not authenticate", mayEndSession: false)
-        }
-        adjust(&form, &request.headerFields)
-        // RFC 6749 §4, §6: the body is a form, even if `adjust` has changed the field.
-        request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-        return (TransportRequest(request, body: Array(form.encoded.utf8)), form)
     }
 }
 

@@ -8,7 +8,8 @@ internal import HTTPTypes
 /// is compared, such as `iss` or `aud`, and a time.
 package struct ResponseObject {
     package let members: JSON.Object
-    private let refuse: @Sendable (String) -> AuthError
+    /// Creates the error from a message.
+    package let refusal: @Sendable (String) -> AuthError
 
     /// A hundred years. A longer lifetime is a mistake of the server.
     private static let longestLifetime = 3_155_760_000
@@ -41,17 +42,15 @@ package struct ResponseObject {
 
     package init(_ json: JSON?, refuse: @escaping @Sendable (String) -> AuthError) throws {
         guard let members = json?.object else { throw refuse("expected a JSON object, found \(json.foundKind)") }
-        (self.members, self.refuse) = (members, refuse)
+        (self.members, refusal) = (members, refuse)
     }
-
-    package func refusal(_ message: String) -> AuthError { refuse(message) }
 
     /// Reads a string that is compared or identifies something: an empty one is a value.
     package func string(_ name: String) throws -> String? { try members[name].map { try string(name, $0) } }
 
     private func string(_ name: String, _ value: JSON) throws -> String {
         guard let text = value.exactString else {
-            throw refuse("expected '\(name)' to be a string, found \(value.kind)")
+            throw refusal("expected '\(name)' to be a string, found \(value.kind)")
         }
         return text
     }
@@ -63,19 +62,19 @@ package struct ResponseObject {
     /// Reads a string that is only shown to users: a broken character does no harm in it.
     package func shownText(_ name: String) throws -> String? {
         guard let value = members[nonEmpty: name] else { return nil }
-        guard let text = value.string else { throw refuse("expected '\(name)' to be a string, found \(value.kind)") }
+        guard let text = value.string else { throw refusal("expected '\(name)' to be a string, found \(value.kind)") }
         return text
     }
 
     /// Reads visible ASCII and spaces (RFC 6749 appendix A), so that nothing can break out of a header field or a form.
     package func text(_ name: String, atMost count: Int = 64 << 10) throws -> String? {
         guard let text = try nonEmptyString(name) else { return nil }
-        func refusal(_ found: String) -> AuthError {
-            refuse("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
-        }
         let length = text.utf8.count
-        guard length <= count else { throw refusal("\(length)") }
-        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw refusal("other characters") }
+        let isVisible = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+        guard length <= count, isVisible else {
+            let found = length <= count ? "other characters" : "\(length)"
+            throw refusal("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
+        }
         return text
     }
 
@@ -96,7 +95,7 @@ package struct ResponseObject {
     package func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
 
     package func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
-        guard let value = try read(name) else { throw refuse("expected '\(name)', found none") }
+        guard let value = try read(name) else { throw refusal("expected '\(name)', found none") }
         return value
     }
 
@@ -104,7 +103,7 @@ package struct ResponseObject {
     package func stringOrStrings(_ name: String) throws -> [String]? {
         guard let value = members[name] else { return nil }
         guard let strings = value.stringOrStrings else {
-            throw refuse(
+            throw refusal(
                 "expected '\(name)' to be a string or an array of strings, found \(members[name].foundStrings)")
         }
         return strings
@@ -116,9 +115,9 @@ package struct ResponseObject {
         guard let text = try nonEmptyString(name) else { return nil }
         let url: SecureURL
         do { url = try SecureURL(text, isTyped: false) } catch let error as AuthError {
-            throw refuse("'\(name)': \(error.message)")
+            throw refusal("'\(name)': \(error.message)")
         }
-        if let objection = server.flatMap(url.objection(namedBy:)) { throw refuse("'\(name)': \(objection)") }
+        if let objection = server.flatMap(url.objection(namedBy:)) { throw refusal("'\(name)': \(objection)") }
         return url
     }
 
@@ -126,7 +125,7 @@ package struct ResponseObject {
     package func time(_ name: String) throws -> Date? {
         guard let value = members[name] else { return nil }
         guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
-            throw refuse("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")
+            throw refusal("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")
         }
         return Date(timeIntervalSince1970: seconds)
     }
@@ -159,7 +158,7 @@ package struct ResponseObject {
         let found = Self.number(value).map { isClamped ? min(max(range.lowerBound, $0), range.upperBound) : $0 }
         guard let found, range.contains(found) else {
             let found = members[name].foundNumber
-            throw refuse("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
+            throw refusal("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
         }
         return Int(found.rounded(rounding))
     }

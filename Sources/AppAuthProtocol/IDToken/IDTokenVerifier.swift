@@ -93,15 +93,7 @@ public struct IDTokenVerifier: Sendable {
 
     /// Steps 2 to 5: the issuer and the audience, before keys are fetched.
     func parse(_ token: Secret, _ common: ClaimsVerifier) throws -> (jws: JWS, idToken: IDToken) {
-        var first = common
-        first.aud = .ignored
-        let (jws, claims) = try first.parse(token.reveal())
-        do { try common.checkAudience(claims) } catch {
-            // Several providers name the client so, and a project or an API as a further audience, which may be trusted.
-            guard var error = error as? AuthError, claims["azp"] == .string(client.id) else { throw error }
-            error.message += ", with this client as 'azp'"
-            throw error
-        }
+        let (jws, claims) = try common.parse(token.reveal())
         try checkAuthorizedParty(claims)
         try requireAuthorizedParty(claims)
         return (jws, IDToken(rawValue: token, claims: Claims(claims)))

@@ -97,15 +97,17 @@ package struct ClaimsVerifier: Sendable {
         guard let audience = found?.stringOrStrings else {
             throw refusal("expected 'aud' to be a string or an array of strings, found \(found.foundStrings)")
         }
+        // Several providers name the client so, and a project or an API as a further audience, which may be trusted.
+        let hint = claims["azp"] == .string(clientID) ? ", with this client as 'azp'" : ""
         guard audience.contains(where: clientID.isExactly) else {
-            throw refusal(
-                "expected 'aud' to contain \(clientID.foundText), found \(audience.joined(separator: " ").foundText)")
+            let found = audience.joined(separator: " ").foundText
+            throw refusal("expected 'aud' to contain \(clientID.foundText), found \(found)\(hint)")
         }
         guard let trustedAudiences else { return }
         if let other = audience.first(where: {
             !clientID.isExactly($0) && !trustedAudiences.contains(where: $0.isExactly)
         }) {
-            throw refusal("expected no audience beside \(clientID.foundText), found \(other.foundText)")
+            throw refusal("expected no audience beside \(clientID.foundText), found \(other.foundText)\(hint)")
         }
     }
 

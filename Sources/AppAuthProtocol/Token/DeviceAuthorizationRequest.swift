@@ -39,12 +39,7 @@ public struct DeviceAuthorizationRequest: Sendable {
         additionalParameters: [AuthorizationRequest.Options.Parameter] = [], confirmed: SignInConfirmation? = nil
     ) throws {
         endpoint = try client.require(.deviceAuthorization)
-        // RFC 6749 §2.2, §3.3.
-        guard !client.id.isEmpty else {
-            throw AuthError(
-                .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
-        }
-        try scope.check(for: .authorization)
+        try AuthorizationRequest.check(client, scope)
         self.client = try client.confirmed(confirmed, for: Self.endpoints)
         (self.scope, self.resources) = (scope, resources)
         var form = FormParameters()

@@ -89,9 +89,7 @@ extension AuthState {
     /// are revoked.
     ///
     /// - Throws: As ``signOut(revokingTokens:)``.
-    package func forget() async throws { try await forget(because: "signed out") }
-
-    func forget(because reason: String) async throws {
+    package func forget(because reason: String = "signed out") async throws {
         end(because: reason)
         let (ends, finish) = AsyncThrowingStream.makeStream(of: Never.self)
         Task {

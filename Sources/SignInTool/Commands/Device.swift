@@ -58,10 +58,6 @@ struct Device: Command {
         signIn.resources = chosen.resources
         signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
         let state = try await signIn.run(store: store, console, until: deadline, line: console.line)
-        let record = await state.record
-        session.note(record, in: store, console)
-        try console.succeed(.object(record.summary), text: Login.text(record, session.profile))
-        await state.finishRevoking(before: deadline)
-        return 0
+        return try await session.finish(state, in: store, console, until: deadline)
     }
 }

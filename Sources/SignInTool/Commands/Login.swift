@@ -151,14 +151,7 @@ struct Login: Command {
         let deviceLine = asked.options(over: .init()) == .init() ? deviceLine(chosen) : nil
         let state = try await signIn.run(
             store: store, console, until: deadline, line: console.line, deviceLine: deviceLine)
-        let userinfo = claims.withLock { $0 }
-        let record = await state.record
-        session.note(record, in: store, console)
-        var result = record.summary
-        result["userinfo"] = userinfo
-        try console.succeed(.object(result), text: Self.text(record, session.profile, userinfo))
-        await state.finishRevoking(before: deadline)
-        return 0
+        return try await session.finish(state, in: store, userinfo: claims.withLock { $0 }, console, until: deadline)
     }
 
     /// Signs in with what the provider of another session says about its user.
@@ -179,11 +172,7 @@ struct Login: Command {
             assertionNamed: source.assertionName, scope: scope, resources: chosen.resources)
         let state = try await AuthState.present(
             grant, as: chosen.configuration.client(), store: store, environment: console.environment)
-        let record = await state.record
-        session.note(record, in: store, console)
-        try console.succeed(.object(record.summary), text: Self.text(record, session.profile))
-        await state.finishRevoking(before: deadline)
-        return 0
+        return try await session.finish(state, in: store, console, until: deadline)
     }
 
     private func signIn(_ chosen: SignInTarget, as former: AuthStateRecord?) -> SignIn {
@@ -214,17 +203,5 @@ struct Login: Command {
         if binding.dpop { words.append("--dpop") }
         if json { words.append("--json") }
         return SignInLine(words)
-    }
-
-    static func text(_ record: AuthStateRecord, _ profile: Profile?, _ userinfo: JSON? = nil) -> String {
-        let name = profile.map { ", with the profile \($0.name)" } ?? ""
-        var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)\(name)."]
-        if let date = record.accessToken?.expiresAt {
-            lines.append("The access token is valid until \(date.ISO8601Format()).")
-        }
-        lines.append(
-            record.renewsItself ? "The session is refreshed when needed." : "There is no refresh token.")
-        if let userinfo { lines += userinfo.lines }
-        return lines.map(\.onOneLine).joined(separator: "\n")
     }
 }

@@ -51,10 +51,6 @@ struct Password: Command {
         console.note(
             "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "
                 + "if you can")
-        let record = await state.record
-        session.note(record, in: store, console)
-        try console.succeed(.object(record.summary), text: Login.text(record, session.profile))
-        await state.finishRevoking(before: deadline)
-        return 0
+        return try await session.finish(state, in: store, console, until: deadline)
     }
 }
