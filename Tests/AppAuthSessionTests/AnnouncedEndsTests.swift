@@ -79,11 +79,41 @@ struct AnnouncedEndsTests {
         }
     }
 
-    @Test func `refreshes in quick succession do not say whether an end is put off`() async throws {
+    @Test func `only refreshes of two minutes say whether an end is put off`() async throws {
         try await run(["refresh_expires_in": 86_400]) { world, _, state, begin in
-            world.clock.advance(by: 9)
+            for passed in [1, 60, 119, 120] as [Double] {
+                world.clock.advance(
+                    by: passed - (await state.record.accessToken?.received.wall.timeIntervalSince(begin) ?? 0))
+                _ = try await state.freshAccessToken(forceRefresh: true)
+                #expect(await state.record.announcedEnd == (passed < 120 ? begin + passed + 86_400 : nil))
+            }
+        }
+    }
+
+    /// The response arrives long after the server has written it, so that the end seems to be later.
+    @Test func `a slow response does not put an end off`() async throws {
+        try await run(["refresh_expires_in": 86_400]) { world, _, state, begin in
+            announce(["refresh_expires_in": 86_300], world)
+            world.clock.advance(by: 130)
             _ = try await state.freshAccessToken(forceRefresh: true)
-            #expect(await state.record.announcedEnd == begin + 86_409)
+            #expect(await state.record.announcedEnd == begin + 86_430)
+        }
+    }
+
+    @Test func `the user is warned in the last quarter, three days before at most, by the time since boot`()
+        async throws
+    {
+        for (length, lead) in [(40_000, 10_000), (30 * 86_400, 3 * 86_400)] as [(Int, Double)] {
+            try await run(["authorization_expires_in": .number(.init(length))]) { world, _, state, _ in
+                let announced = await state.record.announced
+                for (passed, left) in [
+                    (0, Double(length) - lead), (Double(length) - lead - 1, 1), (Double(length) - lead, 0),
+                ] {
+                    var now = world.clock.timestamp
+                    now = Timestamp(wall: now.wall - 3600, sinceBoot: now.sinceBoot + .seconds(passed), boot: now.boot)
+                    #expect(announced.timeToWarn(at: now) == .seconds(left))
+                }
+            }
         }
     }
 

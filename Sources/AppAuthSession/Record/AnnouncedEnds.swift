@@ -13,7 +13,9 @@ package struct AnnouncedEnds: Sendable, Hashable {
     package private(set) var since: Date?
     /// The end of the refresh token.
     private var refreshToken: Term?
-    /// Whether the last refresh has put off the end of the refresh token; nil if there was none since it was announced.
+    /// The end of the refresh token as it was announced some time ago, for comparison with a later one.
+    private var earlier: Term?
+    /// Whether refreshes put off the end of the refresh token; nil as long as that is unknown.
     package private(set) var isProlonged: Bool?
     /// The time for which the refresh token may stay unused.
     private var unused: Term?
@@ -22,9 +24,20 @@ package struct AnnouncedEnds: Sendable, Hashable {
 
     package init() {}
 
+    /// The term of the session, which no refresh puts off, as far as is known.
+    private var session: Term? {
+        [authorization, isProlonged == true ? nil : refreshToken].compactMap(\.self).min { $0.end < $1.end }
+    }
+
     /// The end that no refresh puts off, as far as is known.
-    package var signIn: Date? {
-        [authorization, isProlonged == true ? nil : refreshToken].compactMap { $0?.end }.min()
+    package var signIn: Date? { session?.end }
+
+    /// The time until that end is near: three days before it, or in the last quarter of a shorter session.
+    package func timeToWarn(at now: Timestamp) -> Duration? {
+        guard let session, let since else { return nil }
+        let whole = max(session.length, .seconds(session.end.timeIntervalSince(since)))
+        let left = session.begin.greatestElapsed(until: now).map { session.length - $0 } ?? .zero
+        return max(.zero, left - min(.seconds(3 * 86_400), whole / 4))
     }
 
     /// The term in which the refresh token has to be used, so that it does not expire; nil if it does not, or if that does not
@@ -33,16 +46,19 @@ package struct AnnouncedEnds: Sendable, Hashable {
         [unused, isProlonged == false ? nil : refreshToken].compactMap(\.self).min { $0.end < $1.end }
     }
 
-    mutating func merge(_ lifetimes: AnnouncedLifetimes, received: Timestamp, isRotated: Bool) {
+    package mutating func merge(_ lifetimes: AnnouncedLifetimes, received: Timestamp, isRotated: Bool) {
         func term(_ length: Duration) -> Term { Term(from: received, for: length) }
         if let new = lifetimes.refreshToken.map(term) {
-            // Lifetimes have whole seconds, so that refreshes in quick succession say nothing.
-            if let old = refreshToken, let passed = old.begin.elapsed(until: received), passed >= .seconds(10) {
-                isProlonged = new.end.timeIntervalSince(old.end) > passed.seconds / 2
-            }
             refreshToken = new
+            // A response may arrive half a minute after the server has written it, so that refreshes in quick succession say
+            // nothing.
+            let passed = earlier?.begin.elapsed(until: received)
+            if let passed, passed >= .seconds(120), let length = earlier?.length {
+                isProlonged = new.length - (length - passed) > passed / 2
+            }
+            if passed.map({ $0 >= .seconds(120) }) ?? true { earlier = new }
         } else if isRotated {
-            (refreshToken, isProlonged) = (nil, nil)
+            (refreshToken, earlier, isProlonged) = (nil, nil, nil)
         } else if refreshToken != nil {
             isProlonged = false
         }
@@ -59,6 +75,7 @@ extension AnnouncedEnds {
             guard let since else { return nil }
             var json: JSON.Object = ["since": try JSON(storing: since)]
             json["refreshToken"] = try refreshToken?.stored
+            json["earlier"] = try earlier?.stored
             json["isProlonged"] = isProlonged.map(JSON.bool)
             json["unused"] = try unused?.stored
             json["authorization"] = try authorization?.stored
@@ -69,7 +86,7 @@ extension AnnouncedEnds {
     init(stored json: StoredObject) throws {
         func term(_ name: String) throws -> Term? { try json.optional(name) { try Term(stored: $0.object($1)) } }
         since = try json.date("since")
-        refreshToken = try term("refreshToken")
+        (refreshToken, earlier) = (try term("refreshToken"), try term("earlier"))
         isProlonged = try json.optional("isProlonged") { try $0.bool($1) }
         (unused, authorization) = (try term("unused"), try term("authorization"))
     }

@@ -24,7 +24,7 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// The current refresh token, if the provider gave one.
     package internal(set) var refreshToken: Secret?
     /// The ends that the provider has announced.
-    package internal(set) var announced = AnnouncedEnds()
+    package var announced = AnnouncedEnds()
     /// The grant with which the session renews itself without a refresh token.
     package internal(set) var grant: TokenGrant?
     /// The granted authorization details (RFC 9396 §7); empty if the provider did not say.

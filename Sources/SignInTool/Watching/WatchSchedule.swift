@@ -133,23 +133,17 @@ package struct WatchSchedule: Sendable {
         if !record.renewsItself, record.accessToken.map({ $0.isExpired(at: now) }) ?? true {
             return .signIn(reason: "the access token has expired, and the provider gave no refresh token")
         }
-        if let end = record.announcedEnd, timeToWarn(at: now) == .zero { return .signInBefore(end) }
+        if let end = record.announcedEnd, record.announced.timeToWarn(at: now) == .zero { return .signInBefore(end) }
         if let failure, let passed = failure.since.elapsed(until: now), passed >= Self.outage {
             return .refreshFails(reason: failure.error.message)
         }
         return nil
     }
 
-    /// The time until the announced end is near: three days before, or in the last quarter of a shorter session.
-    private func timeToWarn(at now: Timestamp) -> Duration? {
-        guard let end = record.announcedEnd, let since = record.announced.since else { return nil }
-        let lead = min(3 * 86_400, end.timeIntervalSince(since) / 4)
-        return .seconds(max(0, (end - lead).timeIntervalSince(now.wall)))
-    }
-
     /// Returns the time to the next refresh or reminder; nil if nothing will happen.
     package func delay(at now: Timestamp) -> Duration? {
-        var moments = [timeToWarn(at: now), failure.map { Term(from: $0.since, for: Self.outage).remaining(at: now) }]
+        let warning = record.end == nil ? record.announced.timeToWarn(at: now) : nil
+        var moments = [warning, failure.map { Term(from: $0.since, for: Self.outage).remaining(at: now) }]
         if let told, let passed = told.first.elapsed(until: now) {
             moments += told.need.times.map { Optional($0 - passed) }
         }

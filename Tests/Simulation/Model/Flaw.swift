@@ -7,7 +7,7 @@ enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
     case blamesEverybody, storesFractions, keepsTheLock
-    case storesLate, reservesNoRoom, believesRefusals
+    case storesLate, reservesNoRoom, believesRefusals, forgetsEnds
     /// A database without fencing, and a process that sends although it knows that it has lost the lock.
     case writesLate, sendsWithoutLock
 
@@ -28,6 +28,7 @@ enum Flaw: String, CaseIterable {
         case .ignoresPause, .pausesAtOnce: .pauses
         case .blamesEverybody: .ownErrors
         case .storesFractions: .readable
+        case .forgetsEnds: .noSurprise
         case .keepsTheLock: .healthyAgain
         case .reservesNoRoom, .believesRefusals: nil
         }
@@ -84,6 +85,7 @@ extension Simulation {
         default: break
         }
         switch (flaw, event) {
+        case (.forgetsEnds, .completed): stored?.announced = AnnouncedEnds()
         case (.storesLate, .received): (stored, decision) = (before, SessionRules.Decision(.done))
         case (.publishesBeforeStored, .received(let attempt, let response)):
             checker.handsOut(response.token, for: attempt.need, server)

@@ -11,6 +11,7 @@ enum Invariant: String, CaseIterable {
     case noOverwrite = "a new sign-in is not overwritten by something old"
     case pauses = "nothing is sent inside a pause, and there is none after a first failure"
     case ownErrors = "an error about a caller's own parameters is reported to no other"
+    case noSurprise = "the user learns of an announced end in good time, and not too early"
     case readable = "the record is read as it was written"
     case healthyAgain = "when all is well again, a call succeeds"
 }

@@ -12,6 +12,10 @@ final class InvariantChecker {
         var refreshes = 0
         /// Sessions that the provider's side or the user ended.
         var revoked = 0
+        /// Sessions that the provider ended when it had announced it.
+        var announced = 0
+        /// How often a program that looked at the session would have told the user of that end.
+        var warnings = 0
         /// Sessions whose newest refresh token was lost with a response or a process, at a server without enough grace.
         var unavoidable = 0
         /// Sessions that a foreign ID token ended.
@@ -121,6 +125,7 @@ final class InvariantChecker {
         switch record.refreshToken.flatMap({ server.grant(of: $0.reveal()) })?.end {
         case nil: require(false, .sessionKept, "it was ended, and the server honours it")
         case .revoked: tally.revoked += 1
+        case .announced: tally.announced += 1
         case .reuse(excused: true): tally.unavoidable += 1
         case .reuse(excused: false):
             require(false, .sessionKept, "a used refresh token came back, and a process had its successor")
@@ -266,6 +271,8 @@ extension InvariantChecker.Tally {
         sum.requests += other.requests
         sum.refreshes += other.refreshes
         sum.revoked += other.revoked
+        sum.announced += other.announced
+        sum.warnings += other.warnings
         sum.unavoidable += other.unavoidable
         sum.foreign += other.foreign
         sum.stalls += other.stalls

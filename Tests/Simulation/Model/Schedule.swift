@@ -117,6 +117,8 @@ struct ScheduleGenerator {
         setting.daemons = Int.random(in: 0...2, using: &random)
         setting.processes = setting.daemons + Int.random(in: 2...4, using: &random)
         setting.manner.blamesGrant = seed % 3 == 0
+        let hour = 3_600_000
+        setting.manner.sessionLength = [nil, nil, 10 * hour, 7 * 24 * hour, 30 * 24 * hour][Int(seed % 5)]
         calamity = [2, 10, 25].randomElement(using: &random) ?? 10
     }
 

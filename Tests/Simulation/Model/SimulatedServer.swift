@@ -11,6 +11,8 @@ final class SimulatedServer {
         var lifetime = 3600
         /// Whether the response is `invalid_grant` if the server rejects what one caller requests.
         var blamesGrant = false
+        /// When a session ends after its sign-in, in milliseconds, which each response announces; nil if never.
+        var sessionLength: Int?
     }
 
     /// A fault that keeps the server from its work for a while.
@@ -23,7 +25,7 @@ final class SimulatedServer {
     enum IDTokens { case fine, unverified, refused, foreign }
 
     enum Response {
-        case tokens(access: String, refresh: String?)
+        case tokens(access: String, refresh: String?, endsIn: Int?)
         case http(TransportResponse)
     }
 
@@ -41,18 +43,24 @@ final class SimulatedServer {
         enum End: Equatable {
             /// An administrator or a sign-out has revoked the grant.
             case revoked
+            /// The provider has announced it.
+            case announced
             /// A used refresh token came back. This is excused if no process could have known better.
             case reuse(excused: Bool)
         }
 
         let number: Int
+        /// When it ends; nil if never.
+        let endsAt: Int?
         fileprivate(set) var current: String
         /// The used tokens, each with the locks under which it was sent.
         fileprivate var used: [String: (at: Int, successor: String, locks: [SimulatedStore.Lock])] = [:]
         fileprivate var count = 0
         fileprivate(set) var end: End?
 
-        fileprivate init(number: Int) { (self.number, current) = (number, "rt-\(number).0") }
+        fileprivate init(number: Int, endsAt: Int?) {
+            (self.number, self.endsAt, current) = (number, endsAt, "rt-\(number).0")
+        }
     }
 
     var manner = Manner()
@@ -63,8 +71,8 @@ final class SimulatedServer {
     var fates: [String: Fate] = [:]
     private(set) var refreshes = 0
 
-    func signIn() -> (grant: Grant, access: String) {
-        let grant = Grant(number: grants.count + 1)
+    func signIn(at now: Int) -> (grant: Grant, access: String) {
+        let grant = Grant(number: grants.count + 1, endsAt: manner.sessionLength.map { now + $0 })
         grants.append(grant)
         fates[grant.current] = .stored
         return (grant, "at-\(grant.number).0")
@@ -87,6 +95,11 @@ final class SimulatedServer {
             return manner.blamesGrant ? .error("invalid_grant", saying: "invalid_scope") : .error("invalid_scope")
         }
         guard let grant = grant(of: request.refreshToken), grant.end == nil else { return .error("invalid_grant") }
+        if let end = grant.endsAt, now >= end {
+            grant.end = .announced
+            return .error("invalid_grant")
+        }
+        let endsIn = grant.endsAt.map { ($0 - now) / 1000 }
         let use = grant.used[request.refreshToken]
         if let use {
             guard let grace = manner.grace, now - use.at <= grace, use.successor == grant.current else {
@@ -101,7 +114,7 @@ final class SimulatedServer {
         refreshes += 1
         grant.count += 1
         let access = "at-\(grant.number).\(grant.count)"
-        guard manner.rotates else { return .tokens(access: access, refresh: nil) }
+        guard manner.rotates else { return .tokens(access: access, refresh: nil, endsIn: endsIn) }
         // In the grace period, the response to a used token has its existing successor.
         if use == nil {
             let successor = "rt-\(grant.number).\(grant.count)"
@@ -110,7 +123,7 @@ final class SimulatedServer {
         }
         if let lock = request.lock { grant.used[request.refreshToken]?.locks.append(lock) }
         if fates[grant.current] != .stored { fates[grant.current] = .underway }
-        return .tokens(access: access, refresh: grant.current)
+        return .tokens(access: access, refresh: grant.current, endsIn: endsIn)
     }
 }
 

@@ -36,7 +36,7 @@ final class SimulatedRequest {
     var isAnswered: Bool { answeredAt.map { $0 <= breaksAt } ?? false }
 
     /// The rotated refresh token in the response.
-    var successor: String? { if case .tokens(_, let refresh) = response { refresh } else { nil } }
+    var successor: String? { if case .tokens(_, let refresh, _) = response { refresh } else { nil } }
 }
 
 /// The network between client and server, with its faults.

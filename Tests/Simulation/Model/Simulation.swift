@@ -20,6 +20,8 @@ final class Simulation: @unchecked Sendable {
     var keyName = 0
     var keysAreSlow = false
     var areKeysAway = false
+    /// Whether the machine is off.
+    private var isOff = false
     /// Whether the next holder that is about to send the refresh token loses the lock.
     var losesLockInUse = false
     /// A readable log of the run.
@@ -80,7 +82,7 @@ final class Simulation: @unchecked Sendable {
             if always || store.record.map({ $0.end != nil }) ?? true { running(number).map(signIn) }
         case .clock(let error):
             note("the wall clock is set wrong by \(error / 1000) s")
-            clock.setWall(error: error)
+            clock.setWall(error: error, at: world.now)
         case .suspend(let time):
             note("the machine sleeps for \(time / 1000) s")
             wire.breakAll(server, at: world.now)
@@ -89,7 +91,9 @@ final class Simulation: @unchecked Sendable {
             world.sleep(until: world.now + time)
         case .restart(let time, let wallError):
             for process in processes { kill(process) }
+            isOff = true
             pass(time)
+            isOff = false
             clock.restart(at: world.now, wallError: wallError)
             note("the machine starts anew, its wall clock wrong by \(wallError / 1000) s")
         case .trouble(let trouble, let time):
@@ -177,16 +181,22 @@ final class Simulation: @unchecked Sendable {
 
     private func signIn(_ process: SimulatedProcess) {
         guard world.now >= store.troubledUntil else { return }
-        let (grant, access) = server.signIn()
+        let (grant, access) = server.signIn(at: world.now)
         let token = AccessToken(
             value: Secret(access), received: clock.timestamp(at: world.now), lifetime: .seconds(setting.manner.lifetime)
         )
         guard
             // Each sign-in has a new user, so no user signs in twice.
-            let record = try? AuthStateRecord(
+            var record = try? AuthStateRecord(
                 client: client, accessToken: token, refreshToken: Secret(grant.current)
             ).identified(as: "user \(grant.number)", at: clock.date(at: world.now))
         else { return }
+        if let length = setting.manner.sessionLength {
+            var lifetimes = AnnouncedLifetimes()
+            lifetimes.refreshToken = .milliseconds(length)
+            record.announced.merge(lifetimes, received: token.received, isRotated: false)
+            watch(grant, since: world.now)
+        }
         let old = store.record
         guard (try? store.write(record, at: world.now, hasRoom: false)) != nil else { return }
         note("process \(process.number) signs in: \(grant.current)")
@@ -211,6 +221,27 @@ final class Simulation: @unchecked Sendable {
         wire.breakAll(of: process.number, server, at: world.now)
         for (token, fate) in server.fates where fate == .received(process: process.number) {
             server.fates[token] = .lost
+        }
+    }
+
+    /// A program that tells the user of an announced end, such as `sign-in watch`, and looks at these times.
+    private func watch(_ grant: SimulatedServer.Grant, since start: Int) {
+        guard let end = grant.endsAt else { return }
+        let lead = min(3 * 86_400_000, (end - start) / 4)
+        for hundredths in [150, 110, 90, 50, 5] {
+            world.schedule(after: end - lead * hundredths / 100 - start) { [self] in
+                // The machine may have slept meanwhile.
+                let left = end - world.now
+                guard !isOff, left > 0, clock.isRight(since: start), let record = store.record, record.end == nil,
+                    let token = record.refreshToken?.reveal(), server.grant(of: token) === grant
+                else { return }
+                let isNear = record.announced.timeToWarn(at: now) == .zero
+                guard abs(left - lead) > 60_000 else { return }
+                checker.tally.warnings += isNear ? 1 : 0
+                checker.require(
+                    isNear == (left < lead), .noSurprise,
+                    "\(left / 1000) s before the announced end, the user is \(isNear ? "warned" : "not warned")")
+            }
         }
     }
 

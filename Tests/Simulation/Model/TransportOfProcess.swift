@@ -77,14 +77,14 @@ extension Simulation {
         request.isOver = request.isAnswered
         keysAreSlow = request.number % 4 == 1 && !world.isCalm
         switch request.isAnswered ? request.response : nil {
-        case .tokens(let access, let refresh)?:
+        case .tokens(let access, let refresh, let endsIn)?:
             if let refresh, server.fates[refresh] != .stored {
                 server.fates[refresh] = .received(process: life.process)
             }
             checker.receives(Secret(access), with: refresh, at: clock.timestamp(at: world.now))
             life.latestResponse = refresh.map { ($0, world.now) }
             note("process \(life.process) has the response: \(access), \(refresh ?? "no refresh token")")
-            return response(access, refresh, request)
+            return response(access, refresh, endsIn, request)
         case .http(let response)?:
             note("process \(life.process) gets the status \(response.status.code)")
             return response
@@ -96,12 +96,15 @@ extension Simulation {
         }
     }
 
-    private func response(_ access: String, _ refresh: String?, _ request: SimulatedRequest) -> TransportResponse {
+    private func response(
+        _ access: String, _ refresh: String?, _ endsIn: Int?, _ request: SimulatedRequest
+    ) -> TransportResponse {
         var json: JSON.Object = [
             "access_token": .string(access), "token_type": "Bearer",
             "expires_in": .number(.init(setting.manner.lifetime)),
         ]
         json["refresh_token"] = refresh.map(JSON.string)
+        json["refresh_token_expires_in"] = endsIn.map { .number(.init($0)) }
         let fault = world.now < server.idTokens.until ? server.idTokens.0 : .fine
         areKeysAway = fault == .unverified
         // Nearly all servers send one sometimes. New keys have to be fetched first.

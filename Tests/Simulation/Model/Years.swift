@@ -86,7 +86,7 @@ package struct Years: Sendable {
 
         /// The number of sessions that were lost and could have been kept, of refresh tokens sent after their successor
         /// was stored, and of records that could not be read.
-        package var faults: Int { [.sessionKept, .noReuse, .readable].reduce(0) { $0 + count($1) } }
+        package var faults: Int { [.sessionKept, .noReuse, .readable, .noSurprise].reduce(0) { $0 + count($1) } }
 
         private func count(_ invariant: Invariant) -> Int { tally.violations[invariant] ?? 0 }
 
@@ -96,6 +96,9 @@ package struct Years: Sendable {
                 ("years of use", "\(Int(years))"), ("users", "\(users)"), ("faults struck", "\(tally.faults)"),
                 ("tokens handed out", "\(tally.tokens)"), ("refreshes", "\(tally.refreshes)"),
                 ("signed out by the provider or the user", "\(tally.revoked)"),
+                ("signed out by the provider as announced", "\(tally.announced)"),
+                ("looks at which the user was told of that", "\(tally.warnings)"),
+                ("looks at which the user should have been, or was told for nothing", "\(count(.noSurprise))"),
                 ("signed out by an ID token of another user", "\(tally.foreign)"),
                 ("signed out unavoidably", "\(tally.unavoidable)"),
                 ("signed out avoidably", "\(count(.sessionKept))"),
@@ -103,7 +106,7 @@ package struct Years: Sendable {
                 ("records that could not be read", "\(count(.readable))"),
                 (
                     "other rules broken",
-                    "\(tally.violations.filter { ![.sessionKept, .noReuse, .readable].contains($0.key) }.values.reduce(0, +))"
+                    "\(tally.violations.filter { ![.sessionKept, .noReuse, .readable, .noSurprise].contains($0.key) }.values.reduce(0, +))"
                 ),
             ]
         }
