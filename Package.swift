@@ -49,7 +49,7 @@ let package = Package(
         // device (CIBA), claims of other issuers, and jobs of GitHub Actions.
         .target(name: "AppAuthServer", dependencies: appAuth),
         // For programs that cannot sign in: an endpoint on this machine that adds the session's token to their requests.
-        .target(name: "AppAuthProxy", dependencies: appAuth + ["CShims", logging]),
+        .target(name: "AppAuthProxy", dependencies: appAuth + ["CLibcrypto", "CShims", logging]),
         // For services on several machines: a token store in PostgreSQL. libpq is opened with dlopen when first used.
         .target(
             name: "AppAuthPostgreSQL", dependencies: appAuth + ["CShims"], resources: [.embedInCode("schema.sql")]),

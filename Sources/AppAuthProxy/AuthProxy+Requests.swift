@@ -24,8 +24,8 @@ extension AuthProxy {
     /// Responds to a request. Returns whether the connection can have another one.
     private func respond(to head: RequestHead, _ reader: RequestReader, _ socket: ClientSocket) async throws -> Bool {
         let origin = rules.foreignOrigin(of: head)
-        let request: HTTPRequest
-        do { request = try rules.request(for: head) } catch {
+        let (request, handshake): (HTTPRequest, WebSocketHandshake?)
+        do { (request, handshake) = (try rules.request(for: head), try WebSocketHandshake(head)) } catch {
             try await socket.send(error.bytes(for: head, readableBy: origin))
             return false
         }
@@ -37,21 +37,23 @@ extension AuthProxy {
         }
         // The content of a HEAD has no meaning (RFC 9110 §9.3.2), so it is read and dropped.
         let hasBody = framing != .noBody && request.method != .head
-        var body = RequestStream(body: hasBody ? BytePipe(keeping: Self.keptBytes) : nil)
+        var body = RequestStream(body: hasBody || handshake != nil ? BytePipe(keeping: Self.keptBytes) : nil)
         if hasBody, case .length(let length) = framing { body.length = length }
-        body.expectsContinue = body.body != nil && head["expect"] != nil && !head.isVersion10
+        body.expectsContinue = hasBody && head["expect"] != nil && !head.isVersion10
         let response = ClientResponse(on: socket)
-        let keepsOpen = try await withThrowingTaskGroup(of: Bool.self) { [body] group in
+        let (keepsOpen, stream) = try await withThrowingTaskGroup(of: (Bool, ResponseStream?).self) { [body] group in
             group.addTask { [self] in
-                let incoming = await pass(request, body)
+                let incoming = await pass(request, body, handshake)
                 switch incoming {
                 case .success(let incoming):
+                    let isWebSocket = incoming.status == .switchingProtocols
+                    if handshake != nil, !isWebSocket { body.body?.finish() }
                     let head = ResponseHead(incoming.head, to: head, from: rules.server, readableBy: origin)
                     try await response.send(head, incoming.stream?.body)
-                    return head.keepsOpen
+                    return (head.keepsOpen, isWebSocket ? incoming.stream : nil)
                 case .failure(let own):
                     try await response.send(own.bytes(for: head, readableBy: origin))
-                    return false
+                    return (false, nil)
                 }
             }
             // The client's side. Its end ends the request.
@@ -59,13 +61,17 @@ extension AuthProxy {
                 do { try await Self.copy(body, framing, from: reader, response) } catch let error as RequestHead.Refusal
                 {
                     try await response.send(ProxyResponse(error).bytes(for: head, readableBy: origin))
-                    return false
+                    return (false, nil)
                 }
                 try await socket.end()
                 throw ClientSocket.Gone()
             }
             defer { group.cancelAll() }
-            return try await group.next() ?? false
+            return try await group.next() ?? (false, nil)
+        }
+        if let stream, let upload = body.body {
+            try await passBytes(from: reader, to: upload, and: stream, to: socket)
+            return false
         }
         return keepsOpen && reader.isBetweenRequests
     }
@@ -77,26 +83,49 @@ extension AuthProxy {
             try await body.body?.requested()
             try response.sendContinue()
         }
-        try await reader.copyBody(framing, to: body.body)
+        // A WebSocket's bytes come later.
+        try await reader.copyBody(framing, to: framing == .noBody ? nil : body.body)
     }
 
     /// Sends a request with the token, and returns the server's response, or one in its place.
-    private func pass(_ head: HTTPRequest, _ body: RequestStream) async -> Result<TransportResponse, ProxyResponse> {
+    private func pass(
+        _ head: HTTPRequest, _ body: RequestStream, _ handshake: WebSocketHandshake?
+    ) async -> Result<TransportResponse, ProxyResponse> {
         var request = TransportRequest(head, limits: .stream)
         request.stream = body
         do {
             let state = try await session()
             guard state.environment.transport is CurlTransport else { throw Self.wrongTransport }
             let response = try await state.send(request)
+            if response.status == .switchingProtocols { try handshake?.check(response.head) }
             guard let challenge = response.stepUpChallenge else { return .success(response) }
             return .failure(
                 ProxyResponse(
                     403, "step_up_required",
                     "The server requires another sign-in: \(challenge.demand(challenge.scope)).",
                     remedy: await remedy(challenge)))
+        } catch let own as ProxyResponse {
+            return .failure(own)
         } catch {
             let error = error as? AuthError ?? AuthError(.transport, .resource, "the request was ended early")
             return .failure(ProxyResponse(error, remedy: error.needsSignIn ? await remedy(nil) : nil))
+        }
+    }
+
+    /// Passes the bytes of a WebSocket on, in both directions, until one side has ended.
+    private func passBytes(
+        from reader: RequestReader, to upload: BytePipe, and stream: ResponseStream, to socket: ClientSocket
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { while let bytes = try await stream.body.read() { try await socket.send(bytes) } }
+            group.addTask {
+                while let bytes = try await reader.bytes() { try await upload.write(bytes) }
+                upload.finish()
+                // The server gets the last bytes, responds to them, and ends its side (RFC 6455 §7.1.1).
+                try await Task.sleep(for: .seconds(5))
+            }
+            defer { group.cancelAll() }
+            try await group.next()
         }
     }
 

@@ -49,6 +49,13 @@ final class RequestReader: @unchecked Sendable {
         body?.finish()
     }
 
+    /// Returns the next bytes that are no longer HTTP; nil if the client has ended its side.
+    func bytes() async throws -> ArraySlice<UInt8>? {
+        if unread.isEmpty { unread = try await socket.receive()[...] }
+        defer { unread = [] }
+        return unread.isEmpty ? nil : unread
+    }
+
     /// Returns unread bytes, at least one.
     private func receive() async throws -> ArraySlice<UInt8> {
         if unread.isEmpty { unread = try await socket.receive()[...] }

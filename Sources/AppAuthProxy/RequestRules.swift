@@ -23,6 +23,7 @@ package struct RequestRules: Sendable {
         let (method, target) = (try method(head), try url(head.path + query))
         var request = HTTPRequest(method: method, url: target)
         request.headerFields = try fields(head)
+        if try WebSocketHandshake(head) != nil { request.headerFields[.upgrade] = "websocket" }
         return request
     }
 
@@ -93,9 +94,6 @@ package struct RequestRules: Sendable {
     /// §7.6.1) or about the page that sends the request.
     private func fields(_ head: RequestHead) throws(ProxyResponse) -> HTTPFields {
         let ofConnection = head.fields.connectionOptions
-        if head.fields.contains(where: { $0.name == "upgrade" && $0.value.lowercased().contains("websocket") }) {
-            throw ProxyResponse(501, "not_implemented", "The proxy passes no WebSocket connections.")
-        }
         if let expectation = head["expect"], expectation.lowercased() != "100-continue" {
             throw ProxyResponse(417, "expectation_failed", "The proxy knows no expectation but 100-continue.")
         }

@@ -22,8 +22,9 @@ struct ResponseHead: Sendable {
         let lengths = fields[values: .contentLength].compactMap { Int($0) }
         let isCoded = fields.contains(.transferEncoding)
         fields[.contentLength] = lengths.count == 1 && lengths[0] >= 0 && !isCoded ? "\(lengths[0])" : nil
+        let isWebSocket = response.status == .switchingProtocols
         // RFC 9110 §6.4.1.
-        if head.method == "HEAD" || [.noContent, .notModified].contains(response.status) {
+        if isWebSocket || head.method == "HEAD" || [.noContent, .notModified].contains(response.status) {
             framing = .none
         } else if fields[.contentLength] != nil {
             framing = .length
@@ -43,9 +44,10 @@ struct ResponseHead: Sendable {
             let value = name == "location" ? Self.location(field.value, server, head) : field.value
             text += "\(field.name.rawName): \(value)\r\n"
         }
-        for (name, value) in Self.ofDocument + Self.readable(by: origin) { text += "\(name): \(value)\r\n" }
+        let own = isWebSocket ? Self.ofWebSocket : Self.ofDocument + Self.readable(by: origin)
+        for (name, value) in own { text += "\(name): \(value)\r\n" }
         if framing == .chunked { text += "Transfer-Encoding: chunked\r\n" }
-        if !keepsOpen { text += "Connection: close\r\n" }
+        if !keepsOpen, !isWebSocket { text += "Connection: close\r\n" }
         bytes = Array((text + "\r\n").utf8)
     }
 
@@ -54,6 +56,8 @@ struct ResponseHead: Sendable {
     private static let ofDocument = [
         ("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"),
     ]
+
+    private static let ofWebSocket = [("Upgrade", "websocket"), ("Connection", "Upgrade")]
 
     /// The fields that let a web page of another origin read a response.
     static func readable(by origin: String?) -> [(String, String)] {

@@ -158,6 +158,12 @@ void shims_curl_limit_silence(const struct shims_curl *curl, CURL *easy, unsigne
     curl->easy_setopt(easy, CURLOPT_SOCKOPTDATA, (void *)(uintptr_t)milliseconds);
 }
 
+void shims_curl_set_socket_callback(
+    const struct shims_curl *curl, CURL *easy, shims_curl_socket_callback value, const void *context) {
+    curl->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, value);
+    curl->easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
+}
+
 void shims_curl_continue(const struct shims_curl *curl, CURL *easy) { curl->easy_pause(easy, CURLPAUSE_CONT); }
 
 int shims_curl_system_error(const struct shims_curl *curl, CURL *easy) {
@@ -197,8 +203,9 @@ void shims_curl_multi_perform(const struct shims_curl *curl, CURLM *multi) {
     curl->multi_perform(multi, &running);
 }
 
-void shims_curl_multi_wait(const struct shims_curl *curl, CURLM *multi, int milliseconds) {
-    curl->multi_poll(multi, NULL, 0, milliseconds, NULL);
+void shims_curl_multi_wait(const struct shims_curl *curl, CURLM *multi, int other, int milliseconds) {
+    struct curl_waitfd entry = {.fd = other, .events = CURL_WAIT_POLLIN};
+    curl->multi_poll(multi, &entry, other >= 0, milliseconds, NULL);
 }
 
 void shims_curl_multi_wake(const struct shims_curl *curl, CURLM *multi) { curl->multi_wakeup(multi); }

@@ -84,6 +84,17 @@ int shims_accept(int listener) {
     return fd < 0 ? -errno : fd;
 }
 
+int shims_local_port(int fd) {
+    union address address;
+    socklen_t length = sizeof address;
+    if (getsockname(fd, &address.any, &length) != 0) return -1;
+    switch (address.any.sa_family) {
+    case AF_INET: return ntohs(address.v4.sin_port);
+    case AF_INET6: return ntohs(address.v6.sin6_port);
+    default: return -1;
+    }
+}
+
 void shims_end_sending(int fd) { shutdown(fd, SHUT_WR); }
 
 void shims_end(int fd) {

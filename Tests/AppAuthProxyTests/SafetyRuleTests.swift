@@ -31,6 +31,16 @@ import Testing
         ProxyFixture.request("POST /v1/items \(version)") + fields
     }
 
+    private static let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+
+    /// The handshake of a WebSocket, which this API does not accept.
+    private static func webSocket(
+        _ line: String = "GET /v1/items HTTP/1.1", connection: String = "keep-alive, Upgrade",
+        protocols: String = "WebSocket", key: [String] = [key], _ fields: String...
+    ) -> [String] {
+        ProxyFixture.request(line) + ["Connection: \(connection)", "Upgrade: \(protocols)"] + key + fields
+    }
+
     private static let coding = "Transfer-Encoding: chunked"
 
     /// A chunked request, with the lines of its body.
@@ -72,7 +82,16 @@ import Testing
         Case("the page", with("Sec-Fetch-Site: none"), with("Sec-Fetch-Site: cross-site"), 403),
         Case("an earlier page", usual, with("Sec-Fetch-Site: same-origin"), 403),
         Case("another port", with("Sec-Fetch-Site: none"), with("Sec-Fetch-Site: same-site"), 403),
-        Case("WebSocket", with("Upgrade: h2c"), with("Upgrade: websocket"), 501),
+        Case("a WebSocket's method", webSocket(), webSocket("POST /v1/items HTTP/1.1"), 400),
+        Case("its version of HTTP", webSocket(), webSocket("GET /v1/items HTTP/1.0"), 400),
+        Case("its path", webSocket(), webSocket("GET /v2/items HTTP/1.1"), 404),
+        Case("its connection", webSocket(), webSocket(connection: "keep-alive"), 400),
+        Case("its only protocol", webSocket(protocols: "h2c"), webSocket(protocols: "h2c, websocket"), 400),
+        Case("its key", webSocket(), webSocket(key: []), 400),
+        Case("its only key", webSocket(), webSocket(key: [key, key]), 400),
+        Case("a key of 16 bytes", webSocket(), webSocket(key: ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25j"]), 400),
+        Case("no body of it", webSocket(), webSocket("GET /v1/items HTTP/1.1", "Content-Length: 0"), 400),
+        Case("its page", webSocket(), webSocket("GET /v1/items HTTP/1.1", "Origin: http://localhost"), 403),
         Case("expectations", with("Expect: 100-continue"), with("Expect: 200-ok"), 417),
         Case("a length beside a coding", chunked("0", ""), post(coding, "Content-Length: 5", "", "0", "", ""), 400),
         Case("one length", post("Content-Length: 0"), post("Content-Length: 0", "Content-Length: 0"), 400),

@@ -59,6 +59,11 @@ final class CurlHandle {
         note(SHIMS_CURLOPT_PREREQFUNCTION, shims_curl_set_prereq_callback(library.curl, easy, value))
     }
 
+    /// Sets the callback that runs for each socket that is made for the connection.
+    func setOnSocket(_ context: UnsafeRawPointer, _ value: @escaping shims_curl_socket_callback) {
+        shims_curl_set_socket_callback(library.curl, easy, value, context)
+    }
+
     /// Sets an option that only newer versions support. Returns whether this version supports it.
     func setIfKnown(_ option: shims_curl_option, _ value: Int) -> Bool {
         shims_curl_set_long(library.curl, easy, option, value) == SHIMS_CURLE_OK

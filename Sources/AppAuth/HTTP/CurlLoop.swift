@@ -16,6 +16,7 @@ final class CurlLoop: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
     private lazy var serverCheck = LoopbackServerCheck(in: .current)
+    private let endedServers = EndedServers()
 
     private static let keptConnections = 64
 
@@ -38,7 +39,7 @@ final class CurlLoop: @unchecked Sendable {
         shims_curl_enter()
         while step() {
             shims_curl_leave()
-            shims_curl_multi_wait(library.curl, multi, millisecondsToWait)
+            shims_curl_multi_wait(library.curl, multi, endedServers.descriptor, millisecondsToWait)
             shims_curl_enter()
         }
         mailbox.close()
@@ -53,7 +54,9 @@ final class CurlLoop: @unchecked Sendable {
             transfer.deadline = .now + transfer.request.limits.total
             start(transfer)
         }
-        for case let easy? in mail.resumed.map(\.easy) { shims_curl_continue(library.curl, easy) }
+        let ended = endedServers.next()
+        for transfer in ended { transfer.serverHasEnded = true }
+        for case let easy? in (mail.resumed + ended).map(\.easy) { shims_curl_continue(library.curl, easy) }
         shims_curl_multi_perform(library.curl, multi)
         var code = SHIMS_CURLE_OK
         while let easy = shims_curl_multi_next_ended(library.curl, multi, &code) { finish(easy, code) }
@@ -76,6 +79,7 @@ final class CurlLoop: @unchecked Sendable {
         let needsFile = targetsOfFile.contains(transfer.target.hostAndPort)
         (needsFile ? optionsWithFile ?? options : options).apply(to: handle, transfer)
         if options.checks(transfer.target) { transfer.serverCheck = serverCheck }
+        if transfer.request.isUpgrade { transfer.endedServers = endedServers }
         transfer.receive(from: handle)
         if let refused = handle.refused {
             let problem = "libcurl \(library.version) does not support option \(refused.option.rawValue)"
@@ -91,6 +95,7 @@ final class CurlLoop: @unchecked Sendable {
     private func finish(_ easy: UnsafeMutableRawPointer, _ code: shims_curl_code) {
         guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
         transfer.easy = nil
+        endedServers.forget(transfer)
         let target = transfer.target.hostAndPort
         if code == SHIMS_CURLE_PEER_FAILED_VERIFICATION, transfer.failure(code, handle, library).lacksRoot,
             !targetsOfFile.contains(target), optionsWithFile != nil
@@ -110,6 +115,7 @@ final class CurlLoop: @unchecked Sendable {
         transfer.isCancelled = true
         guard let easy = transfer.easy, let entry = running.removeValue(forKey: easy) else { return }
         transfer.easy = nil
+        endedServers.forget(transfer)
         release(entry.handle)
         transfer.finish(.failure(CancellationError()))
     }

@@ -32,6 +32,7 @@ struct CurlOptions: Sendable {
         if request.stream?.body == nil { handle.limitSilence(.seconds(request.stream == nil ? 20 : 120)) }
         // After a change of network, an older connection may lead nowhere.
         handle.set(SHIMS_CURLOPT_MAXAGE_CONN, 30)
+        if request.isUpgrade { handle.set(SHIMS_CURLOPT_FORBID_REUSE, true) }
         limit(handle, request)
         secure(handle)
         route(handle, target)
@@ -115,7 +116,9 @@ struct CurlOptions: Sendable {
         let hasBody = body != nil || request.stream?.body != nil
         handle.setHeader(
             lines(request.head.headerFields, hasBody: hasBody)
-                + [request.stream?.expectsContinue == true ? "Expect: 100-continue" : "Expect:"])
+                + [request.stream?.expectsContinue == true ? "Expect: 100-continue" : "Expect:"]
+                // Without a coding, libcurl sends the body as it is.
+                + (request.isUpgrade ? ["Connection: Upgrade", "Transfer-Encoding:"] : []))
     }
 
     /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` suppresses libcurl's own.
@@ -133,4 +136,10 @@ struct CurlOptions: Sendable {
 
     /// The fields that frame the message, which libcurl writes.
     private static let ownFields: Set = ["host", "content-length", "transfer-encoding", "connection", "expect"]
+}
+
+extension TransportRequest {
+    /// Whether the request asks for another protocol (RFC 9110 §7.8). The body of its stream is what follows the response in
+    /// that protocol: the caller writes nothing before the server has responded with 101, and ends it after any other response.
+    var isUpgrade: Bool { stream?.body != nil && head.headerFields.contains(.upgrade) }
 }

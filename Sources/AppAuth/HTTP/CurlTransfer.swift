@@ -29,6 +29,13 @@ final class CurlTransfer: @unchecked Sendable {
     /// The body of the response, if it is streamed.
     private let download: BytePipe?
     private let upload: (body: BytePipe, reading: Int)?
+    /// For an upgrade, what watches its socket.
+    var endedServers: EndedServers?
+    /// The sockets that were made for its connection, and the one that it has.
+    private var sockets: [Int32] = []
+    var watchedSocket: Int32?
+    /// Whether its server has ended the connection, and gets no further bytes.
+    var serverHasEnded = false
     /// Posts that the transfer may go on after a pause, and that it is no longer needed. Any thread may call them.
     private let resume, end: @Sendable (CurlTransfer) -> Void
 
@@ -41,7 +48,7 @@ final class CurlTransfer: @unchecked Sendable {
         download = request.stream.map { _ in BytePipe() }
         upload = request.stream?.body.map { ($0, $0.reading) }
         target = try HTTPTarget(request.head)
-        header = HeaderCollector(limit: request.limits.headerBytes)
+        header = HeaderCollector(limit: request.limits.headerBytes, isUpgrade: request.isUpgrade)
     }
 
     /// Whether the deadline has passed and all received data is read. When a stopped process resumes, its response may
@@ -110,11 +117,17 @@ final class CurlTransfer: @unchecked Sendable {
                 return transfer.giveBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
             }
         }
+        if endedServers != nil {
+            handle.setOnSocket(context) { context, socket, _ in
+                Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().sockets.append(socket)
+                return 0
+            }
+        }
         handle.set(SHIMS_CURLOPT_PREREQDATA, context)
         handle.setBeforeRequest { context, server, own, serverPort, ownPort in
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
             if let server, let own { transfer.check(server, serverPort, own, ownPort) }
-            return transfer.beginRequest() ? 0 : 1
+            return transfer.beginRequest(ownPort) ? 0 : 1
         }
     }
 
@@ -145,7 +158,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Returns the number of bytes that are to be sent, 0 at their end, `SHIMS_CURL_READ_ABORT` or `SHIMS_CURL_PAUSE`.
     private func giveBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard let upload else { return 0 }
+        guard let upload, !serverHasEnded else { return 0 }
         do {
             let bytes = try upload.body.take(atMost: buffer.count, reading: upload.reading) { [self] in resume(self) }
             guard let bytes else { return Int(SHIMS_CURL_PAUSE.rawValue) }
@@ -165,8 +178,14 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request
     /// again, even if it must not be repeated. The server may have acted before the connection broke.
-    private func beginRequest() -> Bool {
+    private func beginRequest(_ ownPort: Int32) -> Bool {
         guard foreignUser == nil, !requestBegan || request.mayBeRepeated else { return false }
+        if let endedServers {
+            // The others were attempts to reach another address of the host.
+            guard let socket = sockets.last(where: { shims_local_port($0) == ownPort }),
+                endedServers.watch(socket, of: self)
+            else { return false }
+        }
         requestBegan = true
         return true
     }

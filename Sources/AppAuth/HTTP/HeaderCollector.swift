@@ -2,7 +2,7 @@ package import HTTPTypes
 
 /// An incremental parser for the header section of a response: status line, fields, empty line.
 ///
-/// Interim responses (RFC 9110 §15.2) are skipped. Trailers count towards the limit but are dropped, since a field has
+/// Interim responses (RFC 9110 §15.2) are skipped, but for a 101 that was asked for. Trailers count towards the limit but are dropped, since a field has
 /// another meaning there (RFC 9110 §6.5.1). Repeated fields stay separate and in order. A line that is not a field is
 /// dropped. Bytes that are not allowed in a value become spaces.
 package struct HeaderCollector: Sendable {
@@ -14,13 +14,16 @@ package struct HeaderCollector: Sendable {
     package private(set) var isTooLong = false
 
     private let limit: Int
+    private let isUpgrade: Bool
     private var byteCount = 0
     private var status: Int?
     private var fields = HTTPFields()
     private var last: (name: HTTPField.Name, value: [UInt8])?
 
-    /// - Parameter limit: The largest size of all lines together, in bytes.
-    package init(limit: Int) { self.limit = limit }
+    /// - Parameters:
+    ///   - limit: The largest size of all lines together, in bytes.
+    ///   - isUpgrade: Whether the request asks for another protocol, so that a 101 is final (RFC 9110 §15.2.2).
+    package init(limit: Int, isUpgrade: Bool = false) { (self.limit, self.isUpgrade) = (limit, isUpgrade) }
 
     /// Parses a line including its line ending. Returns false if the transfer must stop: the limit is exceeded, or the
     /// line is not HTTP.
@@ -33,7 +36,9 @@ package struct HeaderCollector: Sendable {
         guard let status else { return takeStatus(text) }
         if text.isEmpty {
             keepLast()
-            if status >= 200 { response = HTTPResponse(status: .init(code: status), headerFields: fields) }
+            if status >= 200 || isUpgrade && status == 101 {
+                response = HTTPResponse(status: .init(code: status), headerFields: fields)
+            }
             self.status = nil
             fields = HTTPFields()
         } else {

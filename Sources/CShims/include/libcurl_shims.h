@@ -13,7 +13,7 @@
 // compares them with curl.h.
 #define SHIMS_CURL_OPTIONS(X)                                                                               \
     X(SSLVERSION, 32) X(NOBODY, 44) X(UPLOAD, 46) X(POST, 47) X(FOLLOWLOCATION, 52) X(SSL_VERIFYPEER, 64)                \
-    X(FRESH_CONNECT, 74) X(HTTPGET, 80) X(SSL_VERIFYHOST, 81) X(PROXY_SSL_VERIFYPEER, 248)                 \
+    X(FRESH_CONNECT, 74) X(FORBID_REUSE, 75) X(HTTPGET, 80) X(SSL_VERIFYHOST, 81) X(PROXY_SSL_VERIFYPEER, 248)                 \
     X(PROXY_SSL_VERIFYHOST, 249) X(HTTP_VERSION, 84) X(NOSIGNAL, 99) X(CONNECTTIMEOUT_MS, 156) X(PATH_AS_IS, 234)    \
     X(PROXYAUTH, 111) X(TCP_KEEPALIVE, 213) X(PROXYUSERPWD, 10006) X(READDATA, 10009) X(READFUNCTION, 20012) X(INFILESIZE_LARGE, 30115)                                                              \
     X(PROXY_SSLVERSION, 250) X(SUPPRESS_CONNECT_HEADERS, 265) X(WRITEDATA, 10001) X(URL, 10002)            \
@@ -83,6 +83,9 @@ typedef size_t (*shims_curl_data_callback)(char *_Nonnull bytes, size_t size, si
 typedef int (*shims_curl_prereq_callback)(
     void *_Nonnull context, char *_Nullable peer, char *_Nullable local, int peer_port, int local_port);
 
+// Runs for each socket that is made for a connection, before it is connected. 0 keeps the socket.
+typedef int (*shims_curl_socket_callback)(void *_Nonnull context, int descriptor, int purpose);
+
 shims_curl_easy *_Nullable shims_curl_easy_new(const struct shims_curl *_Nonnull curl);
 void shims_curl_easy_free(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 
@@ -112,6 +115,11 @@ enum shims_curl_code shims_curl_set_prereq_callback(
 void shims_curl_limit_silence(
     const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, unsigned milliseconds);
 
+// Replaces what shims_curl_limit_silence sets.
+void shims_curl_set_socket_callback(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, shims_curl_socket_callback _Nonnull value,
+    const void *_Nonnull context);
+
 // Continues a transfer that a callback has paused. Callbacks may run during the call.
 void shims_curl_continue(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 
@@ -134,9 +142,10 @@ void shims_curl_multi_remove(
     const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, shims_curl_easy *_Nonnull easy);
 // Performs the transfers as far as possible without waiting.
 void shims_curl_multi_perform(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
-// Waits for activity or for a wake-up, which any thread may send, up to a limit in milliseconds.
+// Waits for activity, until another descriptor is readable, if there is one (not negative), or for a wake-up, which any thread
+// may send, up to a limit in milliseconds.
 void shims_curl_multi_wait(
-    const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, int milliseconds);
+    const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi, int other, int milliseconds);
 void shims_curl_multi_wake(const struct shims_curl *_Nonnull curl, shims_curl_multi *_Nonnull multi);
 // Returns the next transfer that has ended and was not returned before, or NULL.
 shims_curl_easy *_Nullable shims_curl_multi_next_ended(

@@ -15,6 +15,9 @@ int shims_listening_family(int fd, uint16_t *port);
 // Accepts the next connection, non-blocking and closed on exec. Returns the descriptor, or -errno.
 int shims_accept(int listener);
 
+// Returns the port of this end of a TCP socket, or -1.
+int shims_local_port(int fd);
+
 // Ends the sending side of a connection.
 void shims_end_sending(int fd);
 

@@ -16,9 +16,12 @@ struct ProxyFixture: Sendable {
     ///
     /// - Parameters:
     ///   - hasOtherClient: Whether the session has an HTTP client of its own.
+    ///   - server: The server of the proxy. `PORT` is the API's port.
+    ///   - configuration: That of the session's HTTP client.
     ///   - script: What the API does with each connection.
     static func run(
         allowing origins: Set<String> = [], hasOtherClient: Bool = false,
+        at server: String = "http://127.0.0.1:PORT/v1/", _ configuration: CurlTransport.Configuration? = nil,
         script: @escaping RawServer.Script = Self.ok,
         _ test: @escaping @Sendable (ProxyFixture) async throws -> Void
     ) async throws {
@@ -26,6 +29,7 @@ struct ProxyFixture: Sendable {
             let store = MemoryTokenStore()
             _ = try await world.signIn(store: store)
             var environment = world.environment
+            if let configuration { environment.transport = CurlTransport(configuration) }
             if hasOtherClient { environment.transport = OtherClient(transport: world.transport) }
             let state = try #require(try await AuthState(restoring: store, environment: environment))
             let api = try RawServer(script)
@@ -36,7 +40,7 @@ struct ProxyFixture: Sendable {
             defer { try? FileManager.default.removeItem(at: folder) }
             let path = folder.path + "/s"
             let proxy = try AuthProxy(
-                for: SecureURL("http://\(api.authority)/v1/"), session: state, on: .socket(at: path),
+                for: SecureURL(server.replacing("PORT", with: "\(api.port)")), session: state, on: .socket(at: path),
                 allowing: origins
             ) { challenge in
                 challenge == nil ? "sign-in login" : "sign-in login --scope more"

@@ -67,11 +67,26 @@ final class RawClient: Sendable {
         }
     }
 
+    /// Reads this many bytes.
+    func read(_ count: Int) async throws -> [UInt8] {
+        try await onThread { [self] in
+            var all: [UInt8] = []
+            while all.count < count {
+                let bytes = receive(count - all.count)
+                guard !bytes.isEmpty else { throw Ended() }
+                all += bytes
+            }
+            return all
+        }
+    }
+
+    func endSending() { shutdown(descriptor, CInt(SHUT_WR)) }
+
     func hangUp() { shutdown(descriptor, CInt(SHUT_RDWR)) }
 
-    private func receive() -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: 65536) { buffer, count in
-            count = max(0, retrying { recv(descriptor, buffer.baseAddress, 65536, 0) })
+    private func receive(_ most: Int = 65536) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: min(most, 65536)) { buffer, count in
+            count = max(0, retrying { recv(descriptor, buffer.baseAddress, min(most, 65536), 0) })
         }
     }
 }

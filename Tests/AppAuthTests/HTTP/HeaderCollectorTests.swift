@@ -36,6 +36,14 @@ struct HeaderCollectorTests {
         #expect(response?.headerFields.map(\.name.rawName) == ["B"])
     }
 
+    @Test func `a 101 is final only if it was asked for`() {
+        for isUpgrade in [true, false] {
+            var collector = HeaderCollector(limit: 1000, isUpgrade: isUpgrade)
+            for line in ["HTTP/1.1 101 Switching", "A: b", ""] { #expect(collector.take(Array("\(line)\r\n".utf8))) }
+            #expect(collector.response?.status.code == (isUpgrade ? 101 : nil))
+        }
+    }
+
     @Test func `a trailer changes nothing, not even one that looks like a response`() {
         let response = collected("HTTP/1.1 200 OK\nA: b\n\nHTTP/1.1 500 No\nA: c\n\n").response
         #expect(response?.status.code == 200)
