@@ -120,7 +120,6 @@ extension AuthProxy {
             group.addTask { while let bytes = try await stream.body.read() { try await socket.send(bytes) } }
             group.addTask {
                 while let bytes = try await reader.bytes() { try await upload.write(bytes) }
-                upload.finish()
                 // The server gets the last bytes, responds to them, and ends its side (RFC 6455 §7.1.1).
                 try await Task.sleep(for: .seconds(5))
             }

@@ -66,11 +66,29 @@ import Testing
         }
     }
 
-    @Test func `a WebSocket passes over TLS, and ends with the server's Close frame`() async throws {
+    /// An HTTP proxy (RFC 9110 §9.3.6).
+    private static let tunnel: RawServer.Script = { connection in
+        let port = try connection.readRequest().line.split { !$0.isNumber }[4]
+        let server = try RawClient(port: UInt16(port) ?? 0)
+        try connection.send("HTTP/1.1 200 Connected\r\n\r\n")
+        Thread.detachNewThread {
+            while case let bytes = server.receive(), !bytes.isEmpty { try? connection.send(bytes) }
+            connection.shutDown()
+        }
+        while true { try server.send(try connection.read()) }
+    }
+
+    /// 0.0.0.0 is this machine, and not a loopback host, for which no proxy is used.
+    @Test(arguments: ["127.0.0.1", "0.0.0.0"])
+    func `a WebSocket passes over TLS and a proxy, and ends with the server's Close frame`(_ host: String) async throws
+    {
+        let tunnel = try RawServer(Self.tunnel)
+        defer { tunnel.stop() }
         try await withCertificate { files in
             try await WebSocketServer.run(files) { server in
                 try await ProxyFixture.run(
-                    at: "https://127.0.0.1:\(server.port)/v1/", .init(additionalRoots: [files.certificate])
+                    at: "https://\(host):\(server.port)/v1/",
+                    .init(additionalRoots: [files.certificate], proxy: .url("http://\(tunnel.authority)"))
                 ) { proxy in
                     let client = try await Self.open(proxy)
                     try client.send(Self.frame(1, Array("text".utf8)))
@@ -82,6 +100,13 @@ import Testing
                     try client.send(Self.frame(8, []))
                     #expect(try await client.read(2) == [0x88, 0])
                     #expect(try await client.readAll() == "")
+                    #expect(tunnel.requests.count == (host == "0.0.0.0" ? 1 : 0))
+                }
+                // A server whose certificate is not trusted.
+                try await ProxyFixture.run(at: "https://127.0.0.1:\(server.port)/v1/") { proxy in
+                    let client = try RawClient(proxy.path)
+                    try client.send(Self.handshake)
+                    #expect(try await client.readAll().status == 502)
                 }
             }
         }
@@ -204,7 +229,7 @@ import Testing
             try connection.readRequest()
             try connection.send(Self.switching + "\r\n" + String(repeating: "b", count: 1 << 20))
         } _: { proxy in
-            for _ in 0..<20 {
+            for _ in 0..<5 {
                 let client = try RawClient(proxy.path)
                 try client.send(Self.handshake)
                 let all = try await client.readAll()

@@ -84,7 +84,7 @@ final class RawClient: Sendable {
 
     func hangUp() { shutdown(descriptor, CInt(SHUT_RDWR)) }
 
-    private func receive(_ most: Int = 65536) -> [UInt8] {
+    func receive(_ most: Int = 65536) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: min(most, 65536)) { buffer, count in
             count = max(0, retrying { recv(descriptor, buffer.baseAddress, min(most, 65536), 0) })
         }
