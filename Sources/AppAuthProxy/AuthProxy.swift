@@ -15,6 +15,8 @@ internal import Glibc
 /// Bodies are passed on while they arrive, in both directions and of any size. If the server rejects the token as invalid, it
 /// is refreshed, and the request is sent once more if at most 1 MiB of its body was sent. Redirects are passed on.
 ///
+/// WebSockets pass, too. An open one stays open when the session ends.
+///
 /// Only programs of this user can connect, and no web page of another origin. Requests must name the proxy as their host, and
 /// a path within the server's. Credentials and cookies pass in neither direction. Neither logs nor responses of the proxy have
 /// the token; but a server that repeats it in its response gives it to the client.

