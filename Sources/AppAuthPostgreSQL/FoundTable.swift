@@ -65,7 +65,7 @@ struct FoundTable: Sendable {
             place, .denied,
             """
             may not be used by the role '\(role)': \(owner.what) belongs to the role '\(owner.role)', which could run code \
-            as '\(role)' and read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
+            as '\(role)' or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
             administrator has to remove what it has created
             """)
     }
@@ -84,9 +84,13 @@ struct FoundTable: Sendable {
         \(part("pg_rewrite", "oid", of: "pg_rewrite", "ev_class")) \
         \(part("pg_policy", "oid", of: "pg_policy", "polrelid")) \
         \(part("pg_trigger", "oid", of: "pg_trigger", "tgrelid")) \
+        \(part("pg_statistic_ext", "oid", of: "pg_statistic_ext", "stxrelid")) \
         UNION SELECT next.* FROM used JOIN LATERAL (SELECT refclassid, refobjid FROM pg_catalog.pg_depend \
         WHERE classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
         AND deptype OPERATOR(pg_catalog.<>) 'e'::pg_catalog."char" \
+        UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, typrelid \
+        FROM pg_catalog.pg_type WHERE oid OPERATOR(pg_catalog.=) id \
+        AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid \
         UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid, oid \
         FROM pg_catalog.pg_constraint WHERE contypid OPERATOR(pg_catalog.=) id \
         AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) AS next ON true), \
@@ -99,7 +103,13 @@ struct FoundTable: Sendable {
         \(owned("pg_operator", "oprowner", "the operator", "oprname")) \
         \(owned("pg_type", "typowner", "the type", "typname")) \
         \(owned("pg_opclass", "opcowner", "the operator class", "opcname")) \
-        \(owned("pg_collation", "collowner", "the collation", "collname"))) \
+        \(owned("pg_collation", "collowner", "the collation", "collname")) \
+        UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) privilege_type, grantee \
+        FROM found JOIN LATERAL (SELECT acl FROM (SELECT relacl FROM pg_catalog.pg_class \
+        WHERE pg_class.oid OPERATOR(pg_catalog.=) found.id UNION ALL SELECT attacl FROM pg_catalog.pg_attribute \
+        WHERE attrelid OPERATOR(pg_catalog.=) found.id) AS lists(acl)) AS lists ON true \
+        JOIN LATERAL pg_catalog.aclexplode(acl) ON true \
+        WHERE grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR privilege_type OPERATOR(pg_catalog.=) 'TRIGGER'::pg_catalog.text) \
         SELECT pg_catalog.current_database(), CURRENT_USER, \
         CASE WHEN relation.oid IS NULL THEN pg_catalog.current_schema() ELSE schema.nspname END, \
         relation.oid IS NOT NULL, \
@@ -107,11 +117,11 @@ struct FoundTable: Sendable {
         AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" \
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) relation.oid \
         OR inhrelid OPERATOR(pg_catalog.=) relation.oid), \
-        description, what, role.rolname, \
-        role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
+        description, what, CASE WHEN owner OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.name ELSE role.rolname END, \
+        COALESCE(role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
         OR role.rolname OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.name \
         OR role.oid OPERATOR(pg_catalog.=) (SELECT datdba FROM pg_catalog.pg_database \
-        WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) \
+        WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()), owner IS NULL) \
         FROM found LEFT JOIN pg_catalog.pg_class AS relation ON relation.oid OPERATOR(pg_catalog.=) id \
         LEFT JOIN pg_catalog.pg_namespace AS schema ON schema.oid OPERATOR(pg_catalog.=) relation.relnamespace \
         LEFT JOIN pg_catalog.pg_description ON objoid OPERATOR(pg_catalog.=) id \

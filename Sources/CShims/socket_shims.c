@@ -103,12 +103,13 @@ void shims_end(int fd) {
 }
 
 // Asks the kernel about the socket with these two addresses (sock_diag(7)).
-static int ask(int diagnosis, const union address *local, const union address *remote) {
+static int ask(int diagnosis, uint32_t number, const union address *local, const union address *remote) {
     struct {
         struct nlmsghdr head;
         struct inet_diag_req_v2 body;
     } request = {
-        .head = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+        .head = {.nlmsg_len = sizeof request, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST,
+                 .nlmsg_seq = number},
         .body = {.sdiag_family = local->any.sa_family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u,
                  .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE},
                  // Any user can bind a socket to the loopback interface, which is always the first one. It is found only so,
@@ -141,21 +142,27 @@ static int user_of(int diagnosis, const union address *local, const union addres
         struct inet_diag_msg body;
         char attributes[512];
     } answer;
+    // Several threads may share the socket, and must not take each other's answers.
+    static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+    static uint32_t number = 0;
     int result = -1;
+    pthread_mutex_lock(&asking);
     // Discards the rest of an earlier response, which would be taken for the response to this request.
     while (recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT) > 0) {}
     // The kernel responds before the send of the request returns. A response that is missing then does not come.
-    if (ask(diagnosis, local, remote) == 0) {
+    if (ask(diagnosis, ++number, local, remote) == 0) {
         ssize_t count = recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
         // Without such a connection, the kernel answers with a socket that listens at the same address.
         int listens = answer.body.idiag_state == TCP_LISTEN;
         if (count >= (ssize_t)NLMSG_LENGTH(sizeof answer.body) && answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY
+            && answer.head.nlmsg_seq == number && answer.body.id.idiag_sport == local->v4.sin_port
             && listens == (remote->v4.sin_port == 0)) {
             // A socket that its process has closed has no inode and no owner.
             *user = answer.body.idiag_inode != 0 ? answer.body.idiag_uid : UINT32_MAX;
             result = 0;
         }
     }
+    pthread_mutex_unlock(&asking);
     return result;
 }
 
@@ -181,18 +188,34 @@ static int parse(const char *text, int port, union address *address) {
     return 0;
 }
 
-int shims_server_user(const char *server, int server_port, const char *own, int own_port, uint32_t *user) {
+int shims_server_users(const char *server, int server_port, const char *own, int own_port, uint32_t users[2]) {
     union address theirs, ours, none;
     memset(&none, 0, sizeof none);
-    ours = none;
-    if (parse(server, server_port, &theirs) != 0 || (own && parse(own, own_port, &ours) != 0)) return -1;
+    if (parse(server, server_port, &theirs) != 0 || (own && parse(own, own_port, &ours) != 0)) return 0;
     int diagnosis = shims_open_diagnosis();
-    if (diagnosis < 0) return -1;
-    int result = user_of(diagnosis, &theirs, &ours, user);
-    // A connection that waits to be accepted has no owner yet, or is not known yet. It ends with the socket that listens.
-    if (result != 0 || *user == UINT32_MAX) result = user_of(diagnosis, &theirs, &none, user);
+    if (diagnosis < 0) return 0;
+    uint32_t end = UINT32_MAX, listener = UINT32_MAX;
+    int is_known = own && user_of(diagnosis, &theirs, &ours, &end) == 0;
+    // The kernel may name a thread of its own for a connection (AF_SMC), so both count.
+    int count = user_of(diagnosis, &theirs, &none, &listener) == 0 && listener != UINT32_MAX;
+    if (count) users[0] = listener;
+    // A connection that waits to be accepted has no owner yet: it ends with the socket that listens, unless that one was closed
+    // after it had accepted the connection meanwhile.
+    if (own && end == UINT32_MAX && user_of(diagnosis, &theirs, &ours, &end) == 0) is_known = 1;
     close(diagnosis);
-    return result == 0 && *user != UINT32_MAX ? 0 : -1;
+    if (end != UINT32_MAX) users[count++] = end;
+    return count == 0 && is_known ? -1 : count;
+}
+
+int shims_refuses(const char *server, int port) {
+    union address address;
+    if (parse(server, port, &address) != 0) return 0;
+    int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    socklen_t length = address.any.sa_family == AF_INET6 ? sizeof address.v6 : sizeof address.v4;
+    int is_refused = connect(fd, &address.any, length) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return is_refused;
 }
 
 // Whether the address and port of a dumped socket are these, also as the kernel maps IPv4 to IPv6. The kernel does not select

@@ -112,7 +112,10 @@ struct HostileRoleTests {
     /// A table of another role, or one that uses what another role owns. Each is wrong in only that respect.
     enum Intrusion: String, CaseIterable {
         case table, schema, view, trigger, `default`, generated, check, rule, policy, index, `operator`, type,
-            inherited, domain
+            inherited, domain, statistics, composite, grantOfTrigger, grantToAll, grantOfColumn
+
+        /// Whether every role may do something with the table.
+        var isOfAll: Bool { self == .grantToAll || self == .grantOfColumn }
 
         /// What a hostile role has owned before the administrator gave the table to the service.
         var statement: String {
@@ -136,6 +139,16 @@ struct HostileRoleTests {
             case .index: "CREATE INDEX ON appauth_session (mallory.touch(key))"
             case .operator: "ALTER TABLE appauth_session ADD CHECK (key OPERATOR(mallory.===) key)"
             case .type: "ALTER TABLE appauth_session ADD x mallory.short"
+            case .statistics: "CREATE STATISTICS s ON (mallory.touch(key)), key FROM appauth_session"
+            case .composite:
+                """
+                CREATE DOMAIN mallory.late AS text; CREATE TYPE pair AS (x mallory.late);
+                ALTER DOMAIN mallory.late OWNER TO MALLORY;
+                ALTER TABLE appauth_session ADD x boolean DEFAULT (NULL::pair IS NULL)
+                """
+            case .grantOfTrigger: "GRANT TRIGGER ON appauth_session TO MALLORY"
+            case .grantToAll: "GRANT SELECT ON appauth_session TO PUBLIC"
+            case .grantOfColumn: "GRANT UPDATE (record) ON appauth_session TO PUBLIC"
             case .domain:
                 "CREATE DOMAIN ours AS text CHECK (mallory.touch(VALUE)); ALTER TABLE appauth_session ADD x ours"
             case .inherited:
@@ -172,12 +185,14 @@ struct HostileRoleTests {
                     continue
                 }
                 #expect(error.storeProblem == .denied && !error.isTemporary, "\(error)")
-                for name in [role.name, role.service] { #expect(error.message.contains("'\(name)'"), "\(error)") }
+                for name in [intrusion.isOfAll ? "PUBLIC" : role.name, role.service] {
+                    #expect(error.message.contains("'\(name)'"), "\(error)")
+                }
             }
             #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
             guard intrusion != .view else { return }
             var options = PostgreSQLDatabase.Options()
-            options.trustedOwners = [role.name]
+            options.trustedOwners = [role.name, "PUBLIC"]
             let trusting = try PostgreSQLDatabase(role.connection, options: options)
             try await trusting.createTable()
             #expect(try await trusting.store(for: "one").name == "ours")

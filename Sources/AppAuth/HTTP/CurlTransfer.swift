@@ -172,8 +172,9 @@ final class CurlTransfer: @unchecked Sendable {
     private func check(
         _ server: UnsafePointer<CChar>, _ serverPort: Int32, _ own: UnsafePointer<CChar>, _ ownPort: Int32
     ) {
-        let user = serverCheck?.owner(of: server, serverPort, from: own, ownPort)
-        foreignUser = user.flatMap { serverCheck?.accepts($0) == false ? $0 : nil }
+        guard let serverCheck else { return }
+        let users = serverCheck.owners(of: server, serverPort, from: own, ownPort)
+        foreignUser = users.first { !serverCheck.accepts($0) }
     }
 
     /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request

@@ -15,15 +15,17 @@ package struct LoopbackServerCheck: Sendable {
     /// Returns whether a server of a user may receive requests.
     package func accepts(_ user: UInt32) -> Bool { desktop.accepts(user) }
 
-    /// Returns the user that a server belongs to; nil if no server listens or the kernel does not report the user.
+    /// Returns the users that a server belongs to: none if no server listens or the kernel does not report them, and the
+    /// greatest number, which no user has, if the kernel knows the connection and not whose it is.
     ///
     /// - Parameter own: This end of the connection to the server; nil for the server that listens.
-    func owner(
+    func owners(
         of server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>? = nil,
         _ ownPort: Int32 = 0
-    ) -> UInt32? {
-        var user: UInt32 = 0
-        return shims_server_user(server, serverPort, own, ownPort, &user) == 0 ? user : nil
+    ) -> [UInt32] {
+        var users: [UInt32] = [.max, .max]
+        let count = shims_server_users(server, serverPort, own, ownPort, &users)
+        return count < 0 ? [.max] : Array(users.prefix(Int(count)))
     }
 
     /// The users whose programs have a connection at a server's address, as far as the kernel reports them.
@@ -51,6 +53,19 @@ extension Environment {
         return try checkServer(at: url.host, url.port ?? 80, stage)
     }
 
+    /// As ``checkServer(ofPage:_:)``, for a page to which the user is sent now. Throws, too, if no program listens: any user
+    /// could do so before the page is opened.
+    package func requireServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) {
+        let port = Int32(url.port ?? 80)
+        guard try !checkServer(ofPage: url, stage),
+            Self.addresses(of: url.host).allSatisfy({ shims_refuses($0, port) != 0 })
+        else { return }
+        throw AuthError(
+            .transport, stage,
+            "no server listens at \(url.authority), so any user of this machine could get what is meant for it. Start the "
+                + "server first", outcome: .notSent)
+    }
+
     /// Throws if a server on this machine belongs to another user, or if another user's program has a connection at its
     /// address.
     ///
@@ -59,7 +74,7 @@ extension Environment {
     package func checkServer(at host: String, _ port: UInt16, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
         guard (transport as? CurlTransport)?.trustsAllServers != true else { return true }
         let (addresses, check) = (Self.addresses(of: host), LoopbackServerCheck(in: .current))
-        let owners = addresses.compactMap { check.owner(of: $0, Int32(port)) }
+        let owners = addresses.flatMap { check.owners(of: $0, Int32(port)) }
         let users = owners + addresses.flatMap { check.connected(at: $0, Int32(port)) }
         if let user = users.first(where: { !check.accepts($0) }) {
             throw .foreignServer("\(host):\(port)", of: user, stage)
@@ -82,8 +97,14 @@ extension Environment {
 
 extension AuthError {
     static func foreignServer(_ hostAndPort: String, of user: UInt32, _ stage: Stage) -> AuthError {
+        guard user != .max else {
+            return AuthError(
+                .transport, stage,
+                "the server at \(hostAndPort) ended the connection before it could be told whose program it is. Nothing was "
+                    + "sent to it", outcome: .notSent, isTemporary: true)
+        }
         // Not temporary: it persists until the other user's server ends.
-        AuthError(
+        return AuthError(
             .transport, stage,
             """
             the server at \(hostAndPort) belongs to another user of this machine (number \(user); see \

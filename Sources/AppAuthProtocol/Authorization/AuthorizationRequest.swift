@@ -165,12 +165,16 @@ public struct AuthorizationRequest: Sendable {
             outcome: .notSent)
     }
 
-    /// The name of a parameter as lenient servers read it: in any case, trimmed, cut at NUL, and with `_` for `.` and blanks.
+    /// The name of a parameter as lenient servers read it: in any case, trimmed, cut at NUL and at the index of an array, and
+    /// with `_` for other characters.
     private static func asRead(_ name: String) -> String {
         let scalars = name.lowercased().unicodeScalars.prefix { $0 != "\0" }
         func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar.value <= 0x20 }
         let trimmed = scalars.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
-        return String(String.UnicodeScalarView(trimmed.map { isBlank($0) || $0 == "." ? "_" : $0 }))
+        let index = trimmed.contains("]") ? trimmed.firstIndex(of: "[") : nil
+        let named = trimmed[..<(index ?? trimmed.endIndex)]
+        return String(
+            String.UnicodeScalarView(named.map { isBlank($0) || ".[".unicodeScalars.contains($0) ? "_" : $0 }))
     }
 
     /// Moves the parameters that a provider may set from its endpoint into the request. They take precedence over the

@@ -2,15 +2,32 @@ internal import JOSE
 
 extension String {
     /// A URL for people, openers and browsers: every character is percent-encoded that is neither unreserved (RFC 3986 §2.3)
-    /// nor a delimiter that a URL needs.
+    /// nor a delimiter that a URL needs. So is the first one of a parameter that a shell would run as a command.
     ///
     /// Openers pass URLs on to shells. For example, wslview puts them between double quotes for PowerShell, which would run
-    /// `$(…)`. Users paste them into command lines, with or without quotes. Only `&`, between parameters, means something
-    /// to a shell then.
+    /// `$(…)`. Users paste them into command lines, with or without quotes. What a shell then sees beside words is the `&`
+    /// between parameters, and after it `name=value`, which is an assignment there.
     package var shownURL: String {
         let hasEscapes = utf8.escapesAreComplete
-        return percentEncoded {
-            $0.isASCIIAlphanumeric || "-._~:/?#[]@&=+,".utf8.contains($0) || hasEscapes && $0 == UInt8(ascii: "%")
+        func isKept(_ byte: UInt8, _ delimiters: String) -> Bool {
+            byte.isASCIIAlphanumeric || delimiters.utf8.contains(byte) || hasEscapes && byte == UInt8(ascii: "%")
         }
+        let parts = split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let place = parts[0].percentEncoded { isKept($0, "-._~:/[]@=+,#") }
+        guard parts.count > 1 else { return place }
+        var parameters = parts[1].split(separator: "&", omittingEmptySubsequences: false).map { part in
+            String(part).percentEncoded { isKept($0, "-._~:/?#[]@=+,") }
+        }
+        for index in parameters.indices.dropFirst() where !parameters[index].beginsAssignment {
+            guard let first = parameters[index].first, first != "%" else { continue }
+            parameters[index] = String(first).percentEncoded { _ in false } + parameters[index].dropFirst()
+        }
+        return place + "?" + parameters.joined(separator: "&")
+    }
+
+    /// Whether a shell takes it for the assignment of a variable.
+    private var beginsAssignment: Bool {
+        let name = prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        return name.first.map { !$0.isNumber } ?? false && dropFirst(name.count).hasPrefix("=")
     }
 }

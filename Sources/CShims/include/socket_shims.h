@@ -33,10 +33,14 @@ int shims_open_diagnosis(void);
 // connection that was reset.
 int shims_peer_user(int diagnosis, int fd, uint32_t *user);
 
-// Gets the user whose program has the server's end of a connection from this process, by the addresses as text: of the
-// accepted socket, or of the listening one until it is accepted. Without our end, of the listening one. Returns 0, or -1 if
-// the kernel does not report the user, for example of a server in another network namespace.
-int shims_server_user(const char *server, int server_port, const char *own, int own_port, uint32_t *user);
+// Gets the users whose programs have the server's end of a connection from this process, by the addresses as text: of the
+// listening socket, and of the accepted one. Without our end, only of the listening one. Returns their number, 0 if the
+// kernel reports none, for example of a server in another network namespace, or -1 if it knows the connection, but no program
+// that has it or may still get it.
+int shims_server_users(const char *server, int server_port, const char *own, int own_port, uint32_t users[2]);
+
+// Returns 1 if a loopback address refuses connections at once, since no program listens there, else 0.
+int shims_refuses(const char *server, int port);
 
 // Gets the users whose programs have a connection with this address at their own end: each once, at most `capacity`.
 // Returns their number, or -1 if the kernel does not report them.

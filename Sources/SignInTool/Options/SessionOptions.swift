@@ -61,7 +61,8 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                 .issuerMismatch, .configuration,
                 "the client \(clientID.shownName) of the profile '\(profile.name)' belongs to "
                     + "\(former.client.provider.issuer), and the resource is now protected by \(issuer). Name your client "
-                    + "there with --client-id, or this issuer with --issuer to register one", outcome: .notSent)
+                    + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
+                    + "wherever it leads you", outcome: .notSent)
         }
         guard !resources.isEmpty, clientID == nil, profile == nil, self.store == nil,
             let session = try await store.load(), session.end == nil, Set(session.resources) != Set(resources)

@@ -45,13 +45,15 @@ extension AuthStateRecord {
 }
 
 extension JSON {
-    /// The members of an object, one per line, for display.
+    /// The members of an object, one per line, for display. On a terminal, which would break a line anyway, each further one
+    /// has a mark: a value must not look like a line of this command, for example `Sign in with: …`.
     var lines: [String] {
-        (object?.members ?? []).map { member in
-            // Another name could begin a line like one of this command, for example `Sign in with: …`.
+        (object?.members ?? []).flatMap { member in
             let isPlain = member.name.wholeMatch(of: /[A-Za-z0-9_.:\/#]+/) != nil
             let name = isPlain ? member.name : member.name.foundText
-            return "\(name): \(member.value.string ?? member.value.serialized())".withSingleBlanks
+            let value = (member.value.string ?? member.value.serialized()).withSingleBlanks
+            let isShown = Console.width(of: .output) != nil
+            return isShown ? value.onOneLine.wrapped(after: "\(name): ", then: "  | ") : ["\(name): \(value)"]
         }
     }
 }

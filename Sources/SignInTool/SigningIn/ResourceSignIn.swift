@@ -176,7 +176,8 @@ struct ResourceSignIn {
             ]
             let line = console.line.agreeing(to: provider.issuer.string, scope: scope, dpop: resource.requiresDPoP)
             error.message +=
-                ". Some servers accept only such a redirect URI as that of this line: "
+                ". Some servers accept only such a redirect URI as that of the next line. With it, you agree to sign in "
+                + "wherever \(provider.issuer) leads you, and it gets access to what you have there: "
                 + "\((register + console.wordsOfNetwork).shellLine). Then sign in with: \(line.shellLine)"
             throw error
         }

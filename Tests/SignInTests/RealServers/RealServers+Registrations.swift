@@ -184,7 +184,7 @@ extension RealServer {
                     fixture.provider.fault(fault, at: .clientRegistration)
                     let outcome = try await fixture.run("login", "--json", "--resource", url)
                     let message = try #require(outcome.json()["error"]?["message"]?.string, "\(outcome)")
-                    let lines = try #require(message.advised(by: "as that of this line: "), "\(message)")
+                    let lines = try #require(message.advised(by: "to what you have there: "), "\(message)")
                     let parts = lines.components(separatedBy: ". Then sign in with: ")
                     // Another test can have the port.
                     let listener = try LoopbackRedirectListener()

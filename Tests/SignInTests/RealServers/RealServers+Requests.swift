@@ -82,7 +82,7 @@ extension RealServer {
             "response_mode=fragment", "login_hint=mallory", "resource=https://evil.example",
             "prompt=login&prompt=consent", "prompt=none%09", "prompt=login%0Anone", "prompt=NONE",
             "response_type=token", "Prompt=none", "%20prompt=none", "prompt%00x=none", "x=1;prompt=none",
-            "Response_Mode=fragment", "response.mode=fragment",
+            "Response_Mode=fragment", "response.mode=fragment", "redirect[uri=x", "prompt[]=none",
         ] as [String]).map { query in
             RealServer("any", 2026, "authorization_endpoint has ?\(query)", "refused") {
                 try await withDesk { fixture in
