@@ -94,7 +94,10 @@ let package = Package(
             "TestFixtures", "Tests/Support/Fixtures",
             appAuth + ["AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser", logging]),
         .testTarget(name: "AppAuthConcurrencyTests", dependencies: fixtures),
-        .testTarget(name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE"], resources: [.copy("Vectors")]),
+        module("SoftwareTPM", "Tests/Support/TPM", []),
+        .testTarget(
+            name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE", "SoftwareTPM"],
+            resources: [.copy("Vectors")]),
         .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures),
         .testTarget(name: "AppAuthSessionTests", dependencies: fixtures),
         .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),

@@ -5,6 +5,8 @@ internal import CShims
 package final class PrivateKey: @unchecked Sendable {
     let pointer: OpaquePointer
     let material: JWK.Material
+    /// Where the key is used; nil for a key in memory.
+    let context: ProviderContext?
 
     enum Kind {
         case rsa(bits: Int)
@@ -51,6 +53,52 @@ package final class PrivateKey: @unchecked Sendable {
         try requirePair()
     }
 
+    /// Opens the key that a text names: a URI such as `handle:0x81000001` or `pkcs11:token=…`, a key in PEM that a TPM has
+    /// wrapped, or any other private key in PEM, which is read.
+    ///
+    /// - Parameters:
+    ///   - provider: The provider of the key; nil if the text says which.
+    ///   - passphrase: The passphrase or PIN. A wrong PIN shows when the key signs.
+    package convenience init(
+        opening text: String, with provider: KeyProvider? = nil, passphrase: String? = nil
+    ) throws(JOSEError) {
+        guard let provider = provider ?? KeyProvider(ofKey: text) else {
+            try self.init(pem: text, passphrase: passphrase)
+            return
+        }
+        let context = try ProviderContext(provider)
+        let key = try Optional(context).using { () throws(JOSEError) in
+            let key =
+                text.contains("-----BEGIN ")
+                ? shims_provider_key_from_pem(context.pointer, text, text.utf8.count, passphrase)
+                // tpm2-openssl asks for a PIN only where the URI says so.
+                : shims_provider_key_at(
+                    context.pointer, text.hasPrefix("handle:") && passphrase != nil ? text + "?pass" : text, passphrase)
+            guard let key else {
+                ERR_clear_error()
+                throw text.contains(KeyProvider.wrappedKey)
+                    ? JOSEError(
+                        "expected a key of this machine's TPM, found one that another has made, or a cleared one")
+                    : JOSEError("OpenSSL's provider '\(provider.rawValue)' has no such key, or needs its PIN")
+            }
+            return key
+        }
+        try self.init(owning: key, in: context)
+    }
+
+    /// Generates a new key on a curve, which only the provider can use.
+    package convenience init(generatedBy provider: KeyProvider, _ curve: Curve) throws(JOSEError) {
+        let context = try ProviderContext(provider)
+        let key = try Optional(context).using { () throws(JOSEError) in
+            guard let key = shims_provider_ec_generate(context.pointer, curve.rawValue) else {
+                ERR_clear_error()
+                throw JOSEError("OpenSSL's provider '\(provider.rawValue)' could not make a key")
+            }
+            return key
+        }
+        try self.init(owning: key, in: context)
+    }
+
     /// Throws if the private and the public part do not match: signatures of such a key cannot be verified.
     private func requirePair() throws(JOSEError) {
         guard shims_is_pair(pointer) == 1 else {
@@ -84,25 +132,28 @@ package final class PrivateKey: @unchecked Sendable {
         try requirePair()
     }
 
-    private init(owning key: OpaquePointer) throws(JOSEError) {
-        guard let material = JWK.Material(publicPartOf: key) else {
-            EVP_PKEY_free(key)
+    private init(owning key: OpaquePointer, in context: ProviderContext? = nil) throws(JOSEError) {
+        (pointer, self.context) = (key, context)
+        guard let material = context.using({ JWK.Material(publicPartOf: key) }) else {
+            context.using { EVP_PKEY_free(key) }
             ERR_clear_error()
             throw JOSEError(
                 "expected a private key for RSA, on P-256, P-384 or P-521, Ed25519, X25519 or ML-DSA, found another")
         }
-        (pointer, self.material) = (key, material)
+        self.material = material
         // A key that verification would reject must not sign either (RFC 7518 §3.3, §3.5).
         if case .rsa(let n, let e) = material { try VerificationKey.checkRSA(modulus: n, exponent: e) }
     }
 
-    deinit { EVP_PKEY_free(pointer) }
+    deinit { context.using { EVP_PKEY_free(pointer) } }
 
-    /// The key as unencrypted PKCS#8 in PEM.
+    /// The key in PEM: unencrypted PKCS#8, or wrapped by its TPM.
     var pem: String {
-        let capacity = shims_private_key_to_pem(pointer, nil, 0)
-        return String(unsafeUninitializedCapacity: capacity) { out in
-            out.withMemoryRebound(to: CChar.self) { shims_private_key_to_pem(pointer, $0.baseAddress, capacity) }
+        context.using {
+            let capacity = shims_private_key_to_pem(pointer, nil, 0)
+            return String(unsafeUninitializedCapacity: capacity) { out in
+                out.withMemoryRebound(to: CChar.self) { shims_private_key_to_pem(pointer, $0.baseAddress, capacity) }
+            }
         }
     }
 }

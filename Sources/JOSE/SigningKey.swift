@@ -7,8 +7,22 @@ package final class SigningKey: Sendable {
     package let publicKey: JWK
     private let key: PrivateKey
 
+    /// Whether a provider uses the key where it is. Such a key takes its time to sign, and blocks the thread meanwhile.
+    package var isElsewhere: Bool { key.context != nil }
+
     /// Generates a new key. `rsaBits` applies only to the RSA algorithms.
-    package static func generate(_ algorithm: SignatureAlgorithm, rsaBits: Int = 2048) throws(JOSEError) -> SigningKey {
+    ///
+    /// - Parameter provider: A provider that makes and uses the key, for an algorithm with a curve; nil for a key in memory.
+    package static func generate(
+        _ algorithm: SignatureAlgorithm, rsaBits: Int = 2048, in provider: KeyProvider? = nil
+    ) throws(JOSEError) -> SigningKey {
+        if let provider {
+            guard case .ecdsa(let curve) = algorithm.family else {
+                throw JOSEError(
+                    "OpenSSL's provider '\(provider.rawValue)' makes no keys for \(algorithm.rawValue) here")
+            }
+            return try SigningKey(PrivateKey(generatedBy: provider, curve), algorithm)
+        }
         let kind: PrivateKey.Kind =
             switch algorithm.family {
             case .rsaPKCS1, .rsaPSS: .rsa(bits: rsaBits)
@@ -19,13 +33,13 @@ package final class SigningKey: Sendable {
         return try SigningKey(PrivateKey(kind), algorithm)
     }
 
-    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
+    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1), or opens one that a TPM has wrapped.
     ///
     /// - Parameter passphrase: The passphrase of an encrypted key.
     package convenience init(
         pem: String, passphrase: String? = nil, algorithm: SignatureAlgorithm
     ) throws(JOSEError) {
-        try self.init(PrivateKey(pem: pem, passphrase: passphrase), algorithm)
+        try self.init(PrivateKey(opening: pem, passphrase: passphrase), algorithm)
     }
 
     /// Creates a signing key from a private key, which several may share.
@@ -39,16 +53,24 @@ package final class SigningKey: Sendable {
         }
     }
 
-    /// The private key as unencrypted PKCS#8 in PEM.
+    /// The private key in PEM: unencrypted PKCS#8, or wrapped by its TPM.
     package var pem: String { key.pem }
 
     /// Signs in the form of RFC 7518 §3: with r and s concatenated for ECDSA.
     package func sign(_ input: [UInt8]) throws(JOSEError) -> [UInt8] {
+        let signature = try key.context.using { () throws(JOSEError) in try signed(input) }
+        // A provider may use another padding than asked for, and its key may have another public part.
+        if isElsewhere, try !VerificationKey(publicKey).verifies(signature, of: input, algorithm: algorithm) {
+            throw JOSEError("the key's provider does not sign with \(algorithm.rawValue)")
+        }
+        return signature
+    }
+
+    private func signed(_ input: [UInt8]) throws(JOSEError) -> [UInt8] {
         guard let context = EVP_MD_CTX_new() else { throw JOSEError("libcrypto is out of memory") }
         defer { EVP_MD_CTX_free(context) }
         var keyContext: OpaquePointer?
-        let digest = if case .edDSA = algorithm.family { nil as OpaquePointer? } else { algorithm.digest?.evp }
-        guard EVP_DigestSignInit(context, &keyContext, digest, nil, key.pointer) == 1 else { throw failure() }
+        guard begin(context, &keyContext) == 1 else { throw failure() }
         if case .rsaPSS = algorithm.family {
             guard let keyContext, configure(keyContext, for: algorithm) else { throw failure() }
         }
@@ -67,8 +89,18 @@ package final class SigningKey: Sendable {
         return raw
     }
 
+    private func begin(_ context: OpaquePointer, _ keyContext: inout OpaquePointer?) -> CInt {
+        if let provider = key.context?.pointer {
+            let digest = algorithm.digest.map { "SHA2-\($0.rawValue)" }
+            return EVP_DigestSignInit_ex(context, &keyContext, digest, provider, nil, key.pointer, nil)
+        }
+        let digest = if case .edDSA = algorithm.family { nil as OpaquePointer? } else { algorithm.digest?.evp }
+        return EVP_DigestSignInit(context, &keyContext, digest, nil, key.pointer)
+    }
+
     private func failure() -> JOSEError {
         ERR_clear_error()
-        return JOSEError("libcrypto could not sign with \(algorithm.rawValue)")
+        let hint = isElsewhere ? ". The PIN may be wrong, or the key of another device" : ""
+        return JOSEError("libcrypto could not sign with \(algorithm.rawValue)\(hint)")
     }
 }

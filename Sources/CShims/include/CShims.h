@@ -2,6 +2,7 @@
 #include "environment_shims.h"
 #include "epoll_shims.h"
 #include "file_shims.h"
+#include "key_provider_shims.h"
 #include "libcrypto_shims.h"
 #include "libcurl_shims.h"
 #include "libpq_shims.h"

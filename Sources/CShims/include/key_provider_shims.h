@@ -1,0 +1,20 @@
+// Private keys that a provider of OpenSSL uses where they are, for example in a TPM.
+#ifndef KEY_PROVIDER_SHIMS_H
+#define KEY_PROVIDER_SHIMS_H
+
+#include <openssl/evp.h>
+#include <stddef.h>
+
+// Creates a library context with OpenSSL's own provider and this one, whose algorithms the properties prefer. Returns NULL if
+// the provider does not start, and whether its library is missing. The context and its keys are for one thread at a time: not
+// every provider has locks.
+OSSL_LIB_CTX *shims_provider_open(const char *name, const char *properties, int *is_missing);
+
+// Opens the private key that a URI names. Returns NULL if there is none.
+EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin);
+// Reads a private key in a provider's PEM.
+EVP_PKEY *shims_provider_key_from_pem(OSSL_LIB_CTX *context, const char *pem, size_t length, const char *pin);
+// Generates a key on a curve.
+EVP_PKEY *shims_provider_ec_generate(OSSL_LIB_CTX *context, const char *group);
+
+#endif

@@ -1,0 +1,69 @@
+#include "key_provider_shims.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/provider.h>
+#include <openssl/store.h>
+#include <openssl/ui.h>
+#include <limits.h>
+#include <string.h>
+
+OSSL_LIB_CTX *shims_provider_open(const char *name, const char *properties, int *is_missing) {
+    OSSL_LIB_CTX *context = OSSL_LIB_CTX_new();
+    ERR_clear_error();
+    int ok = context != NULL && OSSL_PROVIDER_load(context, "default") != NULL &&
+             OSSL_PROVIDER_load(context, name) != NULL && EVP_set_default_properties(context, properties) == 1;
+    *is_missing = 0;
+    for (unsigned long error; !ok && (error = ERR_get_error()) != 0;) *is_missing |= ERR_GET_LIB(error) == ERR_LIB_DSO;
+    if (ok) return context;
+    OSSL_LIB_CTX_free(context);
+    return NULL;
+}
+
+// Without a callback, OpenSSL would prompt on the terminal. A wrong PIN may lock the device, so it is given only once.
+struct pin {
+    const char *text;
+    int is_used;
+};
+
+static int pin_of(char *buffer, int size, int writing, void *pin) {
+    (void)writing;
+    struct pin *given = pin;
+    size_t length = given->text == NULL ? 0 : strlen(given->text);
+    if (given->text == NULL || given->is_used || length > (size_t)size) return -1;
+    given->is_used = 1;
+    memcpy(buffer, given->text, length);
+    return (int)length;
+}
+
+static EVP_PKEY *first_key(OSSL_STORE_CTX *store) {
+    EVP_PKEY *key = NULL;
+    while (store != NULL && key == NULL && !OSSL_STORE_eof(store)) {
+        OSSL_STORE_INFO *info = OSSL_STORE_load(store);
+        if (info == NULL && OSSL_STORE_error(store)) break;
+        if (info != NULL && OSSL_STORE_INFO_get_type(info) == OSSL_STORE_INFO_PKEY) key = OSSL_STORE_INFO_get1_PKEY(info);
+        OSSL_STORE_INFO_free(info);
+    }
+    OSSL_STORE_close(store);
+    return key;
+}
+
+EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin) {
+    struct pin given = {pin, 0};
+    UI_METHOD *ui = UI_UTIL_wrap_read_pem_callback(pin_of, 0);
+    EVP_PKEY *key = first_key(OSSL_STORE_open_ex(uri, context, NULL, ui, &given, NULL, NULL, NULL));
+    UI_destroy_method(ui);
+    return key;
+}
+
+EVP_PKEY *shims_provider_key_from_pem(OSSL_LIB_CTX *context, const char *pem, size_t length, const char *pin) {
+    struct pin given = {pin, 0};
+    BIO *bio = length > INT_MAX ? NULL : BIO_new_mem_buf(pem, (int)length);
+    EVP_PKEY *key = bio == NULL ? NULL : PEM_read_bio_PrivateKey_ex(bio, NULL, pin_of, &given, context, NULL);
+    BIO_free(bio);
+    return key;
+}
+
+EVP_PKEY *shims_provider_ec_generate(OSSL_LIB_CTX *context, const char *group) {
+    return EVP_PKEY_Q_keygen(context, NULL, "EC", group);
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Glibc
+
+/// A TPM in software (swtpm) with a resource manager (tpm2-abrmd), so that several processes can use it as they use a
+/// machine's `/dev/tpmrm0`.
+package final class SoftwareTPM: Sendable {
+    /// Whether the programs are installed.
+    package static let isInstalled = programs.allSatisfy(FileManager.default.isExecutableFile) && !modules.isEmpty
+    package static let packages = "tpm2-openssl, swtpm or tpm2-abrmd is not installed"
+
+    private static let programs = ["/usr/bin/swtpm", "/usr/sbin/tpm2-abrmd", "/usr/bin/dbus-daemon", "/usr/bin/gdbus"]
+    private static let modules =
+        (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib"))?
+        .map { "/usr/lib/\($0)/ossl-modules/tpm2.so" }.filter(FileManager.default.fileExists) ?? []
+
+    /// The variables with which a process finds this TPM. It needs no others of these names.
+    package let environment: [String: String]
+    private let folder: URL
+
+    package init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("tpm.\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        environment = [
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(folder.path)/bus", "TPM2OPENSSL_TCTI": "tabrmd:bus_type=session",
+            "TPM2TOOLS_TCTI": "tabrmd:bus_type=session", "TSS2_LOG": "all+none",
+        ]
+        try run(
+            "sh", "-ec",
+            """
+            cd \(folder.path)
+            swtpm socket --tpm2 --tpmstate dir=. --flags not-need-init,startup-clear --server type=unixio,path=tpm \\
+                --ctrl type=unixio,path=tpm.ctrl --daemon --pid file=tpm.pid
+            dbus-daemon --session --fork --address=unix:path=bus --print-pid=3 3>bus.pid
+            tpm2-abrmd --session --allow-root --tcti=swtpm:path=tpm &
+            echo $! >manager.pid
+            gdbus wait --session --timeout=60 com.intel.tss2.Tabrmd
+            """)
+    }
+
+    deinit {
+        for name in ["manager", "bus", "tpm"] {
+            let text = try? String(contentsOf: folder.appendingPathComponent("\(name).pid"), encoding: .utf8)
+            if let id = text.flatMap({ pid_t($0.filter(\.isNumber)) }) { kill(id, SIGKILL) }
+        }
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Runs a program with this TPM, and returns its output. Not a `Process`, which waits for the programs that this one
+    /// leaves behind.
+    @discardableResult
+    package func run(_ arguments: String...) throws -> String {
+        let output = folder.appendingPathComponent("output.\(UUID().uuidString)").path
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output, O_WRONLY | O_CREAT, 0o600)
+        posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO)
+        let all = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let words = arguments.map { strdup($0) } + [nil]
+        let variables = all.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for copy in words + variables { free(copy) } }
+        var (id, status): (pid_t, CInt) = (0, -1)
+        if posix_spawnp(&id, arguments[0], &files, nil, words, variables) == 0 { waitpid(id, &status, 0) }
+        let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        guard status == 0 else {
+            throw CocoaError(.executableLoad, userInfo: ["command": arguments, "output": text])
+        }
+        return text
+    }
+}
