@@ -99,7 +99,7 @@ let package = Package(
             name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE", "SoftwareTPM"],
             resources: [.copy("Vectors")]),
         .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures),
-        .testTarget(name: "AppAuthSessionTests", dependencies: fixtures),
+        .testTarget(name: "AppAuthSessionTests", dependencies: fixtures + ["SoftwareTPM"]),
         .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
         .testTarget(name: "AppAuthProxyTests", dependencies: fixtures + ["AppAuthProxy", "CShims"]),
         .testTarget(name: "AppAuthServerTests", dependencies: fixtures),
@@ -117,7 +117,9 @@ let package = Package(
         .testTarget(
             name: "SignInTests",
             dependencies: fixtures
-                + ["SignInTool", "sign-in", "local-provider", "scripted-browser", "keyring-program"]),
+                + [
+                    "SignInTool", "sign-in", "local-provider", "scripted-browser", "keyring-program", "SoftwareTPM",
+                ]),
         .testTarget(
             name: "VendorSampleTests",
             dependencies: fixtures + [

@@ -18,7 +18,7 @@ extension AuthState {
     public nonisolated func authenticate(_ request: URLRequest) async throws -> URLRequest {
         try request.refuseUnsafeURL()
         let token = try await freshAccessToken()
-        return try request.authenticated(by: token, of: self).request
+        return try await request.authenticated(by: token, of: self).request
     }
 }
 
@@ -42,12 +42,14 @@ extension URLRequest {
     /// Returns the request with its token, and with a DPoP proof if the session has a key.
     func authenticated(
         by token: AccessToken, of state: AuthState
-    ) throws -> (request: URLRequest, proof: DPoPProof?) {
+    ) async throws -> (request: URLRequest, proof: DPoPProof?) {
         var unsent = unsent
         state.environment.dialect.authorize(token, &unsent.headerFields)
-        let proof = try state.proof?.prove(&unsent, with: token, at: state.environment.now())
+        let proven = try await state.proof?.proven(unsent, with: token, at: state.environment.now())
         var request = self
-        for field in unsent.headerFields { request.setValue(field.value, forHTTPHeaderField: field.name.rawName) }
-        return (request, proof)
+        for field in (proven?.request ?? unsent).headerFields {
+            request.setValue(field.value, forHTTPHeaderField: field.name.rawName)
+        }
+        return (request, proven?.proof)
     }
 }

@@ -68,7 +68,7 @@ public final class AuthenticatedURLSession: Sendable {
     private func attempt(
         _ request: URLRequest, _ token: AccessToken
     ) async throws -> (response: URLTransfers.Response, isDueAgain: Bool) {
-        let (request, sent) = try request.authenticated(by: token, of: state)
+        let (request, sent) = try await request.authenticated(by: token, of: state)
         let response = try await session.send(request, limits: limits)
         let isDueAgain = sent.flatMap {
             state.proof?.mustProveAgain(response.transportResponse, to: $0, at: state.environment.now())

@@ -75,7 +75,7 @@ struct AuthStateRecordTests {
         ("{}", "does not hold a session"), ("[]", "does not hold a session"),
         (#"{"format":"other","version":1}"#, "does not hold a session"),
         (#"{"format":"swift-appauth session"}"#, "does not hold a session"),
-        (#"{"format":"swift-appauth session","version":2}"#, "version 2, expected version 1"),
+        (#"{"format":"swift-appauth session","version":3}"#, "version 3, expected version 2"),
         (#"{"format":"swift-appauth session","version":1}"#, "damaged session"),
     ])
     func `anything else is refused, and the error names the location`(text: String, what: String) throws {

@@ -189,8 +189,8 @@ struct StoredRecordTests {
     @Test func `another format and a later version are distinguished from damage`() throws {
         let other = refusal { try changed(record()) { $0["format"] = "another" } }
         #expect(other?.message.contains("does not hold a session") == true)
-        let later = refusal { try changed(record()) { $0["version"] = 2 } }
-        #expect(later?.message.contains("version 2, expected version 1") == true)
+        let later = refusal { try changed(record()) { $0["version"] = 3 } }
+        #expect(later?.message.contains("version 3, expected version 2") == true)
         let cut = refusal { try AuthStateRecord(decoding: Array(try record().encoded().dropLast()), from: "test") }
         #expect(cut?.message.contains("does not hold a session") == true)
     }

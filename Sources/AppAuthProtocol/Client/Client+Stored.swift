@@ -22,6 +22,7 @@ extension Client {
         if provider.agreement?.isClientShared == true { json["agreedToShare"] = true }
         if bindsTokensToCertificate { json["bindsTokensToCertificate"] = true }
         json["dpop"] = dpop.map { .string($0.rawValue) }
+        json["dpopKeyProvider"] = dpopKeyProvider.map { .string($0.rawValue) }
         if idTokenRules != IDTokenRules() { json["idTokenRules"] = idTokenRules.stored }
         return .object(json)
     }
@@ -54,6 +55,7 @@ extension Client {
                 return algorithm
             },
             bindsTokensToCertificate: try json.optional("bindsTokensToCertificate") { try $0.bool($1) } ?? false)
+        dpopKeyProvider = try json.optional("dpopKeyProvider") { KeyProvider(rawValue: try $0.string($1)) }
         idTokenRules = try json.optional("idTokenRules") { try IDTokenRules(stored: $0.object($1)) } ?? IDTokenRules()
     }
 }

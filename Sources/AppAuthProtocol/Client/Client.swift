@@ -10,6 +10,9 @@ public struct Client: Sendable, Hashable {
     public let dpop: DPoPAlgorithm?
     /// Whether tokens are bound to the certificate of the connection (RFC 8705 §3), however the client authenticates.
     public let bindsTokensToCertificate: Bool
+    /// The provider of OpenSSL that makes and uses the key; nil for a key that is stored with the session. See
+    /// ``ClientConfiguration/dpopKeyProvider``.
+    public var dpopKeyProvider: KeyProvider?
     /// What is accepted in ID tokens.
     public var idTokenRules = IDTokenRules()
     /// The provider's registration of the client, if ``ClientRegistrationRequest`` registered it.

@@ -21,6 +21,10 @@ public struct ClientConfiguration: Sendable {
     public var clientSecret: Secret?
     /// The type of key that binds the tokens to the session (RFC 9449), or nil for bearer tokens.
     public var dpop: DPoPAlgorithm?
+    /// The provider of OpenSSL that makes the key of ``dpop`` and uses it where it is, so that a copy of the store is worth
+    /// nothing; nil for a key in the store. With ``KeyProvider/tpm2``, each session has a key that only the TPM of this
+    /// machine can use, and the algorithm is ``DPoPAlgorithm/es256``.
+    public var dpopKeyProvider: KeyProvider?
     /// Whether tokens are bound to the client certificate that the transport presents (RFC 8705 §3).
     public var bindsTokensToCertificate = false
     /// What is accepted in ID tokens. It is stored with the session.
@@ -53,7 +57,7 @@ public struct ClientConfiguration: Sendable {
         self.init(issuer: client.provider.issuer, clientID: client.id, environment: environment)
         (provider, authentication, registration) = (client.provider, client.authentication, client.registration)
         (dpop, idTokenRules) = (client.dpop, client.idTokenRules)
-        bindsTokensToCertificate = client.bindsTokensToCertificate
+        (bindsTokensToCertificate, dpopKeyProvider) = (client.bindsTokensToCertificate, client.dpopKeyProvider)
     }
 
     /// Returns the client, after checking that the provider has everything that is needed (OpenID Connect Discovery
@@ -137,6 +141,7 @@ public struct ClientConfiguration: Sendable {
             id: clientID, authentication: try authentication ?? bySecret ?? registration?.authentication() ?? .none,
             provider: provider, dpop: dpop, bindsTokensToCertificate: bindsTokensToCertificate)
         (client.registration, client.idTokenRules) = (registration, idTokenRules)
+        client.dpopKeyProvider = dpopKeyProvider
         return client
     }
 }

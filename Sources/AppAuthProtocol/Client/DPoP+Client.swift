@@ -1,7 +1,8 @@
-internal import JOSE
+internal import AppAuthConcurrency
 
 extension DPoP {
-    /// Creates a new key for a session of the client; returns nil if the client uses bearer tokens.
+    /// Creates a new key for a session of the client; returns nil if the client uses bearer tokens. A device may block the
+    /// thread for a second: see ``new(for:)``.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the provider lists its algorithms without
     ///   this one (RFC 9449 §5.1).
@@ -14,6 +15,12 @@ extension DPoP {
                     + known.joined(separator: ", "),
                 outcome: .notSent)
         }
-        self.init(key: try DPoPKey(algorithm))
+        self.init(key: try DPoPKey(algorithm, in: client.dpopKeyProvider))
+    }
+
+    /// As ``init(for:)``, but a provider makes the key on a thread of its own.
+    package static func new(for client: Client) async throws -> DPoP? {
+        guard client.dpopKeyProvider != nil else { return try DPoP(for: client) }
+        return try await OwnThread().run { try DPoP(for: client) }
     }
 }

@@ -10,6 +10,7 @@ internal import Logging
 package final class DPoP: Sendable {
     package let key: DPoPKey
     private let state = LockedValue(State())
+    private let thread = OwnThread()
 
     private struct State {
         /// Parsed when first needed.
@@ -41,8 +42,25 @@ package final class DPoP: Sendable {
         let proof = DPoPProof(
             request, issuedAt: server?.clock?.date(at: now) ?? now.wall, nonce: server?.nonce,
             accessToken: token?.value)
-        request.headerFields[.dpop] = try proof.signed(by: signingKey())
+        do { request.headerFields[.dpop] = try proof.signed(by: signingKey()) } catch {
+            // The next proof opens the key again: its device may have been away.
+            state.withLock { $0.signingKey = nil }
+            throw error
+        }
         return proof
+    }
+
+    /// Returns a request with a proof, as ``prove(_:with:at:)`` adds it. A provider signs on a thread of its own, because its
+    /// device may take a tenth of a second.
+    package func proven(
+        _ request: HTTPRequest, with token: AccessToken? = nil, at now: Timestamp
+    ) async throws -> (request: HTTPRequest, proof: DPoPProof) {
+        @Sendable func prove() throws -> (HTTPRequest, DPoPProof) {
+            var request = request
+            let proof = try self.prove(&request, with: token, at: now)
+            return (request, proof)
+        }
+        return try await key.provider == nil ? prove() : thread.run(prove)
     }
 
     /// Records the nonce and the clock of a response, and returns whether to repeat the request with another proof.
@@ -85,7 +103,8 @@ extension Environment {
     ) async throws -> TransportResponse {
         func attempt() async throws -> (response: TransportResponse, mayRepeat: () -> Bool) {
             var request = try await makeRequest()
-            let sent = try proof.prove(&request.head, with: token, at: now())
+            let sent: DPoPProof
+            (request.head, sent) = try await proof.proven(request.head, with: token, at: now())
             let response = try await send(request, stage: stage)
             let isDueAgain = proof.mustProveAgain(response, to: sent, at: now())
             return (response, { isDueAgain && request.rewind() })

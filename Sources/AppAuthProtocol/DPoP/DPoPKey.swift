@@ -15,19 +15,27 @@ public enum DPoPAlgorithm: String, Sendable, Hashable, CaseIterable {
 /// The private key of one session. It is stored with the session's tokens, which cannot be used without it.
 package struct DPoPKey: Sendable, Hashable {
     package let algorithm: DPoPAlgorithm
-    /// The key as PKCS#8 in PEM.
+    /// The key in PEM: as PKCS#8, or wrapped by the TPM that has made it.
     package let pem: Secret
     /// The key's thumbprint, which a bound token contains (RFC 9449 §6.1, RFC 7638).
     package let thumbprint: String
 
-    package init(_ algorithm: DPoPAlgorithm) throws {
-        let key = try Self.attempt { () throws(JOSEError) in try SigningKey.generate(algorithm.signature) }
+    /// Generates a key.
+    ///
+    /// - Parameter provider: The provider that makes and uses the key; nil for a key in memory.
+    package init(_ algorithm: DPoPAlgorithm, in provider: KeyProvider? = nil) throws {
+        let key = try Self.attempt { () throws(JOSEError) in
+            try SigningKey.generate(algorithm.signature, in: provider)
+        }
         (self.algorithm, pem, thumbprint) = (algorithm, Secret(key.pem), key.publicKey.thumbprint)
     }
 
     init(algorithm: DPoPAlgorithm, pem: Secret, thumbprint: String) {
         (self.algorithm, self.pem, self.thumbprint) = (algorithm, pem, thumbprint)
     }
+
+    /// The provider that uses the key where it is; nil for a key in memory.
+    package var provider: KeyProvider? { KeyProvider(ofKey: pem.reveal()) }
 
     func signingKey() throws -> SigningKey {
         try Self.attempt { () throws(JOSEError) in

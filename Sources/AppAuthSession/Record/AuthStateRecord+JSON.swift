@@ -3,14 +3,17 @@ internal import JOSE
 
 extension AuthStateRecord {
     private static let format = "swift-appauth session"
-    private static let version = 1
+    /// The versions that this library reads. Only a session whose key a provider makes and uses has version 2: libraries
+    /// that know no such keys refuse it, and say so.
+    private static let versions = 1...2
+    private var version: Int { client.dpopKeyProvider == nil && proofKey?.provider == nil ? 1 : 2 }
 
     /// The record as JSON, with dates in seconds since 1970.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` for a date that is not a number of seconds.
     public func encoded() throws -> [UInt8] {
         var json: JSON.Object = [
-            "format": .string(Self.format), "version": .number(.init(Self.version)), "id": .string(id),
+            "format": .string(Self.format), "version": .number(.init(version)), "id": .string(id),
             "client": client.stored, "scope": .array(scope.map { .string($0.rawValue) }),
         ]
         if !withheldScope.isEmpty { json["withheldScope"] = .array(withheldScope.map { .string($0.rawValue) }) }
@@ -51,8 +54,8 @@ extension AuthStateRecord {
         guard let json = try? JSON(parsing: bytes, maximumDepth: 66), json["format"]?.string == Self.format,
             let version = json["version"]?.int
         else { throw refusal("is damaged or does not hold a session") }
-        guard version == Self.version else {
-            throw refusal("holds a session of version \(version), expected version \(Self.version)")
+        guard Self.versions.contains(version) else {
+            throw refusal("holds a session of version \(version), expected version \(Self.versions.upperBound)")
         }
         // An earlier build has moved the session, or is doing so: this may be a copy whose refresh token is used up.
         guard json["move"] == nil else { throw refusal("holds a session on its way to another store") }

@@ -50,6 +50,7 @@ extension Client {
             id: id, authentication: authentication, provider: provider, dpop: dpop,
             bindsTokensToCertificate: bindsTokensToCertificate)
         (client.registration, client.idTokenRules) = (registration, idTokenRules)
+        client.dpopKeyProvider = dpopKeyProvider
         return client
     }
 
