@@ -15,6 +15,7 @@ package enum Program {
         requireText()
         if StoredToken.print(arguments) { exit(0) }
         findBus()
+        prepareTPM()
         // A command has few threads, each for a moment. A heap for each would cost more than it saves.
         process_share_heap()
         // libdispatch and GLib abort the process if they cannot open a descriptor, so there must be room from the
@@ -47,6 +48,13 @@ package enum Program {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { return }
         setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=\(path)", 1)
+    }
+
+    /// Keeps the TPM's library from writing to standard error, and from searching for other TPMs than the machine's.
+    private static func prepareTPM() {
+        setenv("TSS2_LOG", "all+none", 0)
+        let device = "/dev/tpmrm0"
+        if access(device, R_OK | W_OK) == 0 { setenv("TPM2OPENSSL_TCTI", "device:\(device)", 0) }
     }
 
     /// Ends the command if an argument is not UTF-8. Text with replacements would be another file or client.

@@ -39,7 +39,7 @@ struct Device: Command {
         try requireTarget()
         return try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
-                provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop, redirect: nil,
+                provider, usual.clientID, client, target, scope: usual.scope, binding: binding, redirect: nil,
                 for: .deviceCode, replacing: former, console
             ).trusting(trust)
         } _: { chosen in

@@ -114,7 +114,7 @@ struct Login: Command {
     ) async throws -> Int32 {
         try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
-                provider, usual.clientID, client, target, scope: usual.scope, dpop: binding.dpop,
+                provider, usual.clientID, client, target, scope: usual.scope, binding: binding,
                 redirect: source.profile == nil ? redirect : nil,
                 asked: asked.options(over: .init()).withTypedParameters(), for: grant, replacing: former, console
             ).trusting(trust)
@@ -199,8 +199,7 @@ struct Login: Command {
         add("--scope", usual.scope)
         add("--profile", session.profile?.name)
         add("--store", session.store?.argument)
-        words += common.wordsOfNetwork
-        if binding.dpop { words.append("--dpop") }
+        words += common.wordsOfNetwork + binding.words
         if json { words.append("--json") }
         return SignInLine(words)
     }

@@ -58,7 +58,7 @@ struct Doctor: Command {
             try !resources.decide(provider, clientID: usual.clientID, for: .authorizationCode)
         else { return nil }
         return try await SignInTarget(
-            provider, usual.clientID, client, resources, scope: usual.scope, dpop: binding.dpop, redirect: redirect,
+            provider, usual.clientID, client, resources, scope: usual.scope, binding: binding, redirect: redirect,
             asked: asked.options(over: .init()).withTypedParameters(), for: .authorizationCode, console)
     }
 

@@ -1,10 +1,36 @@
 internal import AppAuth
 internal import ArgumentParser
 
-/// The option to bind tokens.
+/// The options to bind tokens.
 struct BindingOptions: ParsableArguments, Sendable {
     @Flag(help: "Bind the tokens to a DPoP key of the session (RFC 9449).")
     var dpop = false
+    @Option(
+        name: .customLong("key-in"), parsing: .unconditional,
+        help: """
+            Make the DPoP key in a device and use it there, so that a copy of the session is worth nothing: tpm, the TPM of \
+            this machine. Needs the package tpm2-openssl.
+            """)
+    var device: KeyDevice?
+
+    func validate() throws {
+        if device != nil, !dpop { throw ValidationError("--key-in needs --dpop") }
+    }
+
+    /// The options as they were given, for another command line.
+    var words: [String] { (dpop ? ["--dpop"] : []) + (device.map { ["--key-in", $0.rawValue] } ?? []) }
+}
+
+/// A device that makes and uses keys.
+enum KeyDevice: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case tpm
+
+    /// OpenSSL's provider for the device.
+    var provider: KeyProvider {
+        switch self {
+        case .tpm: .tpm2
+        }
+    }
 }
 
 /// The options for the authorization request, beyond the scope.

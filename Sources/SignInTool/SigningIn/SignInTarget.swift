@@ -28,10 +28,11 @@ struct SignInTarget {
     ///   - former: A client that an earlier sign-in has registered for a resource, and that can no longer be used.
     init(
         _ provider: ProviderOptions, _ clientID: String?, _ client: ClientOptions, _ target: ResourceOptions,
-        scope: String?, dpop: Bool, redirect: RedirectOptions?, asked: AuthorizationRequest.Options = .init(),
+        scope: String?, binding: BindingOptions, redirect: RedirectOptions?,
+        asked: AuthorizationRequest.Options = .init(),
         for grant: GrantType, replacing former: RegisteredClient? = nil, _ console: Console
     ) async throws {
-        var (requiresDPoP, isAutomatic) = (dpop, false)
+        var (requiresDPoP, isAutomatic) = (binding.dpop, false)
         if try former != nil || target.decide(provider, clientID: clientID, for: grant) {
             var found = try await ResourceSignIn(
                 target.resource.isEmpty ? [former?.resource].compactMap(\.self) : target.resource,
@@ -58,7 +59,7 @@ struct SignInTarget {
             (isAutomatic, isNew, resources) = (registered?.isOurs == true, false, target.resource)
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
-        configuration.dpop = requiresDPoP ? .es256 : nil
+        (configuration.dpop, configuration.dpopKeyProvider) = (requiresDPoP ? .es256 : nil, binding.device?.provider)
         (isPortNamed, isScopeNamed) = (redirect?.namesPort == true, scope != nil)
         self.redirect =
             try redirect?.redirect(
