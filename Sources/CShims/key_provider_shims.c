@@ -2,22 +2,29 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/provider.h>
 #include <openssl/store.h>
 #include <openssl/ui.h>
 #include <limits.h>
 #include <string.h>
 
-OSSL_LIB_CTX *shims_provider_open(const char *name, const char *properties, int *is_missing) {
+OSSL_LIB_CTX *shims_provider_open(
+    const char *name, const char *properties, OSSL_PROVIDER *loaded[2], int *is_missing) {
     OSSL_LIB_CTX *context = OSSL_LIB_CTX_new();
     ERR_clear_error();
-    int ok = context != NULL && OSSL_PROVIDER_load(context, "default") != NULL &&
-             OSSL_PROVIDER_load(context, name) != NULL && EVP_set_default_properties(context, properties) == 1;
+    loaded[0] = context == NULL ? NULL : OSSL_PROVIDER_load(context, "default");
+    loaded[1] = loaded[0] == NULL ? NULL : OSSL_PROVIDER_load(context, name);
+    int ok = loaded[1] != NULL && EVP_set_default_properties(context, properties) == 1;
     *is_missing = 0;
     for (unsigned long error; !ok && (error = ERR_get_error()) != 0;) *is_missing |= ERR_GET_LIB(error) == ERR_LIB_DSO;
     if (ok) return context;
-    OSSL_LIB_CTX_free(context);
+    shims_provider_close(context, loaded);
     return NULL;
+}
+
+void shims_provider_close(OSSL_LIB_CTX *context, OSSL_PROVIDER *const loaded[2]) {
+    for (int i = 1; i >= 0; i--)
+        if (loaded[i] != NULL) OSSL_PROVIDER_unload(loaded[i]);
+    OSSL_LIB_CTX_free(context);
 }
 
 // Without a callback, OpenSSL would prompt on the terminal. A wrong PIN may lock the device, so it is given only once.

@@ -37,6 +37,7 @@ public struct KeyProvider: RawRepresentable, Sendable, Hashable {
 /// A library context of OpenSSL with one provider, and with the keys that it has opened.
 final class ProviderContext: @unchecked Sendable {
     let pointer: OpaquePointer
+    private let loaded: [OpaquePointer?]
     /// tpm2-openssl has no locks before version 1.2.
     fileprivate let turn = LockedValue(())
 
@@ -47,15 +48,15 @@ final class ProviderContext: @unchecked Sendable {
             throw JOSEError("expected the name of a provider of OpenSSL, found '\(name)'")
         }
         if provider == .tpm2 { try Self.requireTPM() }
-        var isMissing: CInt = 0
+        var (loaded, isMissing) = ([OpaquePointer?](repeating: nil, count: 2), CInt(0))
         // The digests of a TPM are slow.
-        guard let pointer = shims_provider_open(name, "?provider=\(name),tpm2.digest!=yes", &isMissing) else {
+        guard let pointer = shims_provider_open(name, "?provider=\(name),tpm2.digest!=yes", &loaded, &isMissing) else {
             throw isMissing == 1 ? provider.missing : JOSEError("OpenSSL's provider '\(name)' does not start")
         }
-        self.pointer = pointer
+        (self.pointer, self.loaded) = (pointer, loaded)
     }
 
-    deinit { OSSL_LIB_CTX_free(pointer) }
+    deinit { shims_provider_close(pointer, loaded) }
 
     /// Throws if this process cannot use the TPM. Without this check, the provider would turn to any program that listens on
     /// TCP port 2321, and trust it with the key.

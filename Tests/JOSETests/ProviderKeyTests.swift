@@ -54,6 +54,15 @@ struct ProviderKeyTests {
         }
     }
 
+    @Test func `a key that is no longer used leaves nothing in the TPM and its resource manager`() async {
+        await #expect(processExitsWith: .success) {
+            let tpm = try SoftwareTPM()
+            Self.use(tpm)
+            // The resource manager has room for 27 connections.
+            for _ in 0..<60 { try Self.requireSigns(SigningKey.generate(.es256, in: .tpm2)) }
+        }
+    }
+
     @Test func `a URI names a key, with a PIN if it has one, and a wrong PIN is tried once`() async {
         await #expect(processExitsWith: .success) {
             let tpm = try SoftwareTPM()

@@ -3,12 +3,16 @@
 #define KEY_PROVIDER_SHIMS_H
 
 #include <openssl/evp.h>
+#include <openssl/provider.h>
 #include <stddef.h>
 
 // Creates a library context with OpenSSL's own provider and this one, whose algorithms the properties prefer. Returns NULL if
 // the provider does not start, and whether its library is missing. The context and its keys are for one thread at a time: not
 // every provider has locks.
-OSSL_LIB_CTX *shims_provider_open(const char *name, const char *properties, int *is_missing);
+OSSL_LIB_CTX *shims_provider_open(
+    const char *name, const char *properties, OSSL_PROVIDER *loaded[2], int *is_missing);
+// Frees the context, whose keys are freed already. Without unloading, a provider would keep its connection to the device.
+void shims_provider_close(OSSL_LIB_CTX *context, OSSL_PROVIDER *const loaded[2]);
 
 // Opens the private key that a URI names. Returns NULL if there is none.
 EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin);
