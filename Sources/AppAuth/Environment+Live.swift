@@ -1,15 +1,20 @@
+internal import AppAuthConcurrency
 public import AppAuthProtocol
 
 extension Environment {
     /// The production environment: libcurl, the system's clock, and no log. A client key is the path of a file, which
-    /// contains unencrypted PEM or a private JWK. The `kid` of a JWK is sent. An assertion, of a client or of a grant, is the
+    /// contains unencrypted PEM or a private JWK, or a URI of a key without a PIN (``ClientKey/init(uri:provider:keyID:pin:)``).
+    /// The `kid` of a JWK is sent. An assertion, of a client or of a grant, is the
     /// path of a file too, which is read for each request, such as a projected token of Kubernetes.
     ///
     /// The process has one: all its requests share a transport, with its connections and its thread. A changed copy
     /// shares it too, unless its transport is replaced.
     public static let live: Environment = {
         var environment = Environment(transport: CurlTransport())
-        environment.clientKey = { path in try ClientKey(file: path) }
+        environment.clientKey = { name in
+            // A device takes its time, also for a key that it has wrapped in the file.
+            try await OwnThread().run { try ClientKey.isURI(name) ? ClientKey(uri: name) : ClientKey(file: name) }
+        }
         environment.clientAssertion = { path in try Secret(assertionFile: path) }
         environment.grantAssertion = { demand in try Secret(assertionFile: demand.name) }
         return environment

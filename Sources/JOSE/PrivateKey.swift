@@ -34,11 +34,15 @@ package final class PrivateKey: @unchecked Sendable {
         try self.init(owning: key)
     }
 
-    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1).
+    /// Reads a PEM private key (PKCS#8, PKCS#1 or SEC 1), or opens one that a TPM has wrapped.
     ///
     /// - Parameter passphrase: The passphrase of an encrypted key. Deriving the key from it can take seconds: read the
     ///   key once and reuse it.
     package convenience init(pem: String, passphrase: String? = nil) throws(JOSEError) {
+        if pem.contains(KeyProvider.wrappedKey) {
+            try self.init(opening: pem, with: .tpm2, passphrase: passphrase)
+            return
+        }
         guard let key = shims_private_key_from_pem(pem, pem.utf8.count, passphrase) else {
             ERR_clear_error()
             let expected =
@@ -53,19 +57,14 @@ package final class PrivateKey: @unchecked Sendable {
         try requirePair()
     }
 
-    /// Opens the key that a text names: a URI such as `handle:0x81000001` or `pkcs11:token=…`, a key in PEM that a TPM has
-    /// wrapped, or any other private key in PEM, which is read.
+    /// Opens a key where it is.
     ///
     /// - Parameters:
-    ///   - provider: The provider of the key; nil if the text says which.
+    ///   - text: A URI such as `handle:0x81000001` or `pkcs11:token=…`, or the provider's PEM.
     ///   - passphrase: The passphrase or PIN. A wrong PIN shows when the key signs.
     package convenience init(
-        opening text: String, with provider: KeyProvider? = nil, passphrase: String? = nil
+        opening text: String, with provider: KeyProvider, passphrase: String? = nil
     ) throws(JOSEError) {
-        guard let provider = provider ?? KeyProvider(ofKey: text) else {
-            try self.init(pem: text, passphrase: passphrase)
-            return
-        }
         let context = try ProviderContext(provider)
         let key = try Optional(context).using { () throws(JOSEError) in
             let key =

@@ -41,6 +41,7 @@ package final class RecipientKey: Sendable {
 
     private init(_ key: PrivateKey, _ publicKey: JWK) throws(JOSEError) {
         (self.key, self.publicKey) = (key, publicKey)
+        guard key.context == nil else { throw JOSEError("expected a private key in memory, found one in a device") }
         guard KeyManagementAlgorithm.allCases.contains(where: publicKey.fits) else {
             throw JOSEError(
                 "expected a private key for decryption (RSA, EC or X25519), found another")

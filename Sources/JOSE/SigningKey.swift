@@ -39,7 +39,7 @@ package final class SigningKey: Sendable {
     package convenience init(
         pem: String, passphrase: String? = nil, algorithm: SignatureAlgorithm
     ) throws(JOSEError) {
-        try self.init(PrivateKey(opening: pem, passphrase: passphrase), algorithm)
+        try self.init(PrivateKey(pem: pem, passphrase: passphrase), algorithm)
     }
 
     /// Creates a signing key from a private key, which several may share.

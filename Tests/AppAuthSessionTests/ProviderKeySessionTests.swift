@@ -13,21 +13,22 @@ import Testing
 /// a process has one environment.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: SoftwareTPM.isInstalled, "\(SoftwareTPM.packages)"))
 struct ProviderKeySessionTests {
-    private static func withTPM(_ body: @Sendable (World, SoftwareTPM, Client) async throws -> Void) async throws {
+    private static func withTPM(_ body: @Sendable (World, Client) async throws -> Void) async throws {
         let tpm = try SoftwareTPM()
+        defer { tpm.stop() }
         for (name, value) in tpm.environment { setenv(name, value, 1) }
         var configuration = LocalProvider.Configuration.demo
         configuration.clients[0].requiresDPoP = true
         try await World.run(configuration) { world in
             var client = try await world.bound()
             client.dpopKeyProvider = .tpm2
-            try await body(world, tpm, client)
+            try await body(world, client)
         }
     }
 
     @Test func `the key stays in the TPM, and signs for each process that has the session`() async {
         await #expect(processExitsWith: .success) {
-            try await Self.withTPM { world, _, client in
+            try await Self.withTPM { world, client in
                 let store = MemoryTokenStore()
                 let state = try await world.signIn(client, store: store)
                 let bytes = try await state.record.encoded()
@@ -46,7 +47,7 @@ struct ProviderKeySessionTests {
 
     @Test func `many requests at once share the key`() async {
         await #expect(processExitsWith: .success) {
-            try await Self.withTPM { world, _, client in
+            try await Self.withTPM { world, client in
                 let state = try await world.signIn(client)
                 let url = try SecureURL(world.provider.url(.api))
                 try await withThrowingTaskGroup { group in
@@ -64,13 +65,15 @@ struct ProviderKeySessionTests {
 
     @Test func `with the key of another TPM, nothing is sent, and the session does not end`() async {
         await #expect(processExitsWith: .success) {
-            try await Self.withTPM { world, _, client in
+            try await Self.withTPM { world, client in
+                let other = try SoftwareTPM()
+                defer { other.stop() }
                 let state = try await world.signIn(client)
                 let own = await state.record
                 var json = try #require(try JSON(parsing: own.encoded()).object)
                 var key = try #require(json["proofKey"]?.object)
                 key["pem"] = .string(
-                    try SoftwareTPM().run(
+                    try other.run(
                         "sh", "-c", "openssl genpkey -provider tpm2 -algorithm EC -pkeyopt group:P-256 2>/dev/null"))
                 json["proofKey"] = .object(key)
                 let copy = try AuthStateRecord(

@@ -23,6 +23,7 @@ struct ProviderKeyTests {
     @Test func `a key is made in the TPM, and its wrapped form opens there only`() async {
         await #expect(processExitsWith: .success) {
             let tpm = try SoftwareTPM()
+            defer { tpm.stop() }
             Self.use(tpm)
             let key = try SigningKey.generate(.es256, in: .tpm2)
             try #require(key.isElsewhere && key.pem.hasPrefix("-----BEGIN TSS2 PRIVATE KEY-----\n"))
@@ -30,12 +31,15 @@ struct ProviderKeyTests {
             let again = try SigningKey(pem: key.pem, algorithm: .es256)
             try #require(again.isElsewhere && again.publicKey == key.publicKey)
             try Self.requireSigns(again)
+            try #require(throws: JOSEError.self) { try RecipientKey(pem: key.pem) }
             func make(by tpm: SoftwareTPM) throws -> String {
                 try tpm.run(
                     "sh", "-c", "openssl genpkey -provider tpm2 -algorithm EC -pkeyopt group:P-256 2>/dev/null")
             }
             try Self.requireSigns(SigningKey(pem: make(by: tpm), algorithm: .es256))
-            let foreign = try make(by: SoftwareTPM())
+            let other = try SoftwareTPM()
+            defer { other.stop() }
+            let foreign = try make(by: other)
             let error = try #require(throws: JOSEError.self) { try SigningKey(pem: foreign, algorithm: .es256) }
             try #require(error.description.contains("another has made"), "\(error)")
             try Self.requireSigns(again)
@@ -45,6 +49,7 @@ struct ProviderKeyTests {
     @Test func `many threads sign with one key`() async {
         await #expect(processExitsWith: .success) {
             let tpm = try SoftwareTPM()
+            defer { tpm.stop() }
             Self.use(tpm)
             let key = try SigningKey.generate(.es256, in: .tpm2)
             try await withThrowingTaskGroup { group in
@@ -57,6 +62,7 @@ struct ProviderKeyTests {
     @Test func `a key that is no longer used leaves nothing in the TPM and its resource manager`() async {
         await #expect(processExitsWith: .success) {
             let tpm = try SoftwareTPM()
+            defer { tpm.stop() }
             Self.use(tpm)
             // The resource manager has room for 27 connections.
             for _ in 0..<60 { try Self.requireSigns(SigningKey.generate(.es256, in: .tpm2)) }
@@ -66,6 +72,7 @@ struct ProviderKeyTests {
     @Test func `a URI names a key, with a PIN if it has one, and a wrong PIN is tried once`() async {
         await #expect(processExitsWith: .success) {
             let tpm = try SoftwareTPM()
+            defer { tpm.stop() }
             Self.use(tpm)
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -86,7 +93,7 @@ struct ProviderKeyTests {
                     .split(separator: "\n").first { $0.contains("LOCKOUT_COUNTER") }.map(String.init) ?? ""
             }
             func open(_ uri: String, pin: String? = nil) throws -> SigningKey {
-                try SigningKey(PrivateKey(opening: uri, passphrase: pin), .es256)
+                try SigningKey(PrivateKey(opening: uri, with: .tpm2, passphrase: pin), .es256)
             }
             try Self.requireSigns(open("handle:0x81000001"))
             try Self.requireSigns(open("handle:0x81000002", pin: "1234"))

@@ -12,18 +12,16 @@ extension AuthorizationRequest {
     public func signed(in environment: Environment) async throws -> AuthorizationRequest {
         let key = try await environment.clientKey(try signingKeyName)
         let algorithms = client.provider.requestObjectSigningAlgorithms
-        guard let signingKey = key.signingKey(algorithms) else {
+        let claims = try claims(at: environment.time(of: client).date)
+        let token: String?
+        // RFC 9101 §10.8: the type distinguishes it from every other kind of token.
+        do { token = try await key.sign(claims, type: "oauth-authz-req+jwt", algorithms: algorithms) } catch {
+            throw Self.refusal("\(error)")
+        }
+        guard let token else {
             throw Self.refusal(
                 "expected a key for \(algorithms?.joined(separator: ", ") ?? "") to sign the request, "
                     + "found one for another algorithm")
-        }
-        // RFC 9101 §10.8: the type distinguishes it from every other kind of token.
-        var header: JSON.Object = ["typ": "oauth-authz-req+jwt"]
-        header["kid"] = key.keyID.map(JSON.string)
-        let claims = try claims(at: environment.time(of: client).date)
-        let token: String
-        do { token = try JWS.sign(claims, header: header, with: signingKey) } catch {
-            throw Self.refusal("\(error)")
         }
         // Core §6.1: OpenID Connect also requires these outside the token. They repeat what is inside.
         var carried = FormParameters()

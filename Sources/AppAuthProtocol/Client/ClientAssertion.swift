@@ -48,17 +48,14 @@ struct ClientAssertion {
         ]
     }
 
-    func signed(by key: ClientKey, algorithms: [String]?) throws -> String {
-        guard let signing = key.signingKey(algorithms) else {
-            throw Self.refusal(
-                "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), "
-                    + "found one for another algorithm")
-        }
-        var header: JSON.Object = ["typ": "JWT"]
-        header["kid"] = key.keyID.map(JSON.string)
-        do { return try JWS.sign(claims(), header: header, with: signing) } catch let error as JOSEError {
+    func signed(by key: ClientKey, algorithms: [String]?) async throws -> String {
+        let token: String?
+        do { token = try await key.sign(claims(), type: "JWT", algorithms: algorithms) } catch let error as JOSEError {
             throw Self.refusal("\(error)")
         }
+        if let token { return token }
+        throw Self.refusal(
+            "expected a client key for \(algorithms?.joined(separator: ", ") ?? ""), found one for another algorithm")
     }
 
     func signed(by secret: Secret, algorithms: [String]?) throws -> String {

@@ -121,7 +121,7 @@ extension Client {
             present(try assertion(options).signed(by: secret, algorithms: algorithms))
         case .privateKeyJWT(let name, let options):
             let key = try await environment.clientKey(name)
-            present(try assertion(options).signed(by: key, algorithms: algorithms))
+            present(try await assertion(options).signed(by: key, algorithms: algorithms))
         case .assertion(let name): present(try await environment.clientAssertion(name).reveal())
         }
     }

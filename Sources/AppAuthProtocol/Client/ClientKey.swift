@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// A private key with which a client authenticates (RFC 7523 §2.2, OpenID Connect Core §9 `private_key_jwt`).
@@ -14,7 +15,8 @@ public struct ClientKey: Sendable {
     public let keyID: String?
 
     /// Reads a private key in PEM: PKCS#8, PKCS#1 or SEC 1; RSA of 2048 to 8192 bits, EC on P-256, P-384 or P-521,
-    /// Ed25519, or with libcrypto 3.5 or newer ML-DSA (RFC 9964).
+    /// Ed25519, or with libcrypto 3.5 or newer ML-DSA (RFC 9964). A key that the TPM of this machine has wrapped (`TSS2
+    /// PRIVATE KEY`) is opened as by ``init(uri:provider:keyID:pin:)``.
     ///
     /// - Parameters:
     ///   - pem: The key.
@@ -46,6 +48,30 @@ public struct ClientKey: Sendable {
         try self.init(keyID: jwk["kid"]?.string, only: only) { () throws(JOSEError) in try PrivateKey(jwk: jwk) }
     }
 
+    /// Opens a private key where it is, for example in a TPM or on a smart card, from which it cannot be copied.
+    ///
+    /// Blocks the thread while the device works, perhaps for a second. The key signs once, which checks the PIN. A wrong PIN
+    /// is given to the device only once.
+    ///
+    /// - Parameters:
+    ///   - uri: `handle:0x81000001` for a key in the TPM, `pkcs11:…` (RFC 7512) for one on a token, or a URI of another
+    ///     provider.
+    ///   - provider: The provider of OpenSSL that knows the URI; nil for that of `handle` or `pkcs11`.
+    ///   - keyID: The `kid` by which the provider of the session knows the key.
+    ///   - pin: The key's PIN or password, if it has one.
+    /// - Throws: As ``init(pem:keyID:passphrase:)``.
+    public init(uri: String, provider: KeyProvider? = nil, keyID: String? = nil, pin: Secret? = nil) throws {
+        try self.init(keyID: keyID) { () throws(JOSEError) in
+            guard let provider = provider ?? KeyProvider(ofKey: uri) else {
+                throw JOSEError("expected a URI with handle: or pkcs11:, or the name of its provider")
+            }
+            return try PrivateKey(opening: uri, with: provider, passphrase: pin?.reveal())
+        }
+    }
+
+    /// Returns whether the name of a key is a URI for ``init(uri:provider:keyID:pin:)``, and not the path of a file.
+    package static func isURI(_ name: String) -> Bool { KeyProvider(ofKey: name) != nil }
+
     private init(
         keyID: String?, only: String? = nil, _ read: () throws(JOSEError) -> PrivateKey
     ) throws {
@@ -60,6 +86,9 @@ public struct ClientKey: Sendable {
         keys = algorithms.compactMap { algorithm in try? SigningKey(key, algorithm) }
         guard !keys.isEmpty else {
             throw refusal("expected one that signs with \(only ?? "any algorithm"), found another")
+        }
+        if let key = keys.first, key.isElsewhere {
+            do { _ = try key.sign([]) } catch { throw refusal("\(error)") }
         }
         self.keyID = keyID
     }
@@ -82,6 +111,16 @@ public struct ClientKey: Sendable {
     package func signingKey(_ algorithms: [String]?) -> SigningKey? {
         guard let algorithms else { return keys.first }
         return keys.first { algorithms.contains($0.algorithm.rawValue) }
+    }
+
+    /// Signs claims for an algorithm that the provider lists, or the preferred one if it lists none; nil if the key has no
+    /// such algorithm. A device signs on a thread of its own.
+    func sign(_ claims: JSON, type: String, algorithms: [String]?) async throws -> String? {
+        guard let key = signingKey(algorithms) else { return nil }
+        var header: JSON.Object = ["typ": .string(type)]
+        header["kid"] = keyID.map(JSON.string)
+        guard key.isElsewhere else { return try JWS.sign(claims, header: header, with: key) }
+        return try await OwnThread().run { [header] in try JWS.sign(claims, header: header, with: key) }
     }
 }
 

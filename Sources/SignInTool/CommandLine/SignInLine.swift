@@ -77,6 +77,7 @@ struct SignInLine {
             for (index, option) in kept.enumerated() {
                 guard let value = option.value else { continue }
                 if Self.paths.contains(option.name) { kept[index].value = try value.absolutePath }
+                if option.name == "--client-key" { kept[index].value = try DeviceKeys.absolute(value) }
                 if option.name == "--store" { kept[index].value = try Self.absolute(store: value) }
             }
             return SignInLine(words.prefix(1) + kept.flatMap(\.words))
@@ -94,7 +95,7 @@ struct SignInLine {
     ]
     private static let ofSeveralValues = ["--redirect-port", "--resource", "--param", "--trusted-audience"]
     private static let paths = [
-        "--client-secret-file", "--client-key", "--client-assertion-file", "--password-file", "--ca-file",
+        "--client-secret-file", "--client-assertion-file", "--password-file", "--ca-file",
     ]
 
     struct Option {

@@ -89,7 +89,7 @@ struct Register: Command {
             initialAccessTokenFile.map { try SecretFile.read($0, of: "--initial-access-token-file") },
             softwareStatementFile.map { try SecretFile.read($0, of: "--software-statement-file") }
         )
-        let keyPath = try keyFile?.absolutePath
+        let keyPath = try keyFile.map(DeviceKeys.absolute)
         var uris = redirectURIs
         if document != nil, !issuers.isEmpty {
             // RFC 9700 §4.4.2: a redirect URI is for one issuer.
@@ -99,7 +99,7 @@ struct Register: Command {
         var metadata = ClientMetadata(nativeAppWith: uris, name: name)
         metadata.tokenEndpointAuthMethod = method?.registeredName ?? "none"
         metadata.scope = scope.map([Scope].init(spaceDelimited:))
-        metadata.jwks = try keyPath.map { [try ClientKey(file: $0).publicJWK] }
+        metadata.jwks = try keyPath.map { [try DeviceKeys.open($0).publicJWK] }
         guard document == nil, let issuer = issuers.first else {
             let document = try metadata.document(at: document ?? "")
             try console.succeed(document, text: document.serialized())

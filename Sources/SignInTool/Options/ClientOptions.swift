@@ -14,7 +14,10 @@ struct ClientOptions: ParsableArguments, Sendable {
     var secretFile: String?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.",
+        help: """
+            The client's private key for private_key_jwt: a file with unencrypted PEM, a TPM's PEM or a JWK, or a URI of a key \
+            in a device: handle:0x81000001, pkcs11:…
+            """,
         completion: .file())
     var keyFile: String?
     @Option(
@@ -107,12 +110,12 @@ struct ClientOptions: ParsableArguments, Sendable {
                 let known = registered?.knownAuthentication
                 return (nil, audience == nil ? known : try signing(known))
             }
-            let path = try keyFile.absolutePath
-            do { _ = try ClientKey(file: path) } catch var error as AuthError {
+            let name = try DeviceKeys.absolute(keyFile)
+            do { _ = try DeviceKeys.open(name) } catch var error as AuthError {
                 error.message = "--client-key: \(error.message)"
                 throw error
             }
-            return (secret, .privateKeyJWT(keyNamed: path, assertion))
+            return (secret, .privateKeyJWT(keyNamed: name, assertion))
         }
     }
 

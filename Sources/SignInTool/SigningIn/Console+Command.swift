@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 
 extension Console {
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
@@ -14,6 +15,7 @@ extension Console {
         environment.transport = CurlTransport(configuration)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
         if options.explain { environment.explain() }
+        environment.clientKey = { name in try await OwnThread().run { try DeviceKeys.open(name) } }
         environment.grantAssertion = { [environment] demand in
             guard let source = Profile(assertionName: demand.name) else {
                 return try await environment.grantAssertion(demand)

@@ -19,6 +19,7 @@ struct KeyDeviceTests {
     {
         try await withDesk(Self.strict) { fixture in
             let tpm = try SoftwareTPM()
+            defer { tpm.stop() }
             let result = try await fixture.login("--dpop", "--key-in", "tpm", with: tpm.environment).result()
             #expect(result["token_type"]?.string == "DPoP")
             #expect(String(decoding: try fixture.session(), as: UTF8.self).contains("BEGIN TSS2 PRIVATE KEY"))
@@ -45,7 +46,10 @@ struct KeyDeviceTests {
         async throws
     {
         try await withDesk(Self.strict) { fixture in
-            let (own, other) = (try SoftwareTPM(), try SoftwareTPM())
+            let own = try SoftwareTPM()
+            defer { own.stop() }
+            let other = try SoftwareTPM()
+            defer { other.stop() }
             _ = try await fixture.login("--dpop", "--key-in", "tpm", with: own.environment).result()
             let copy = fixture.home + "/copy"
             try FileManager.default.copyItem(atPath: fixture.stateHome, toPath: copy)
@@ -74,6 +78,100 @@ struct KeyDeviceTests {
             _ = try await fixture.run("token", "--force-refresh", "--json", with: own.environment).result()
             let claims = try await fixture.run("userinfo", "--json", with: own.environment).result()
             #expect(claims["sub"]?.string == "248289761001")
+        }
+    }
+}
+
+/// `--client-key` with a key in a TPM (`private_key_jwt`).
+@Suite(.timeLimit(.minutes(10)), .enabled(if: SoftwareTPM.isInstalled, "\(SoftwareTPM.packages)"))
+struct ClientKeyInDeviceTests {
+    /// Makes a key at a handle, and returns its public part.
+    private static func make(_ tpm: SoftwareTPM, _ handle: String, pin: String, in folder: String) throws -> String {
+        try tpm.run(
+            "sh", "-ec",
+            """
+            cd \(folder)
+            tpm2_createprimary -Q -G ecc -c primary
+            tpm2_create -Q -C primary -G ecc -p "\(pin)" -u public -r private
+            tpm2_load -Q -C primary -u public -r private -c key
+            tpm2_evictcontrol -Q -c key \(handle)
+            tpm2_readpublic -Q -c \(handle) -f pem -o public.pem
+            tpm2_flushcontext -t
+            """)
+        return try String(contentsOfFile: folder + "/public.pem", encoding: .utf8)
+    }
+
+    private static func jwk(of pem: String) throws -> JWK {
+        let base64 = pem.split(separator: "\n").dropFirst().dropLast().joined()
+        // SubjectPublicKeyInfo (RFC 5480 §2.1): the uncompressed point is at the end.
+        let point = Array(try #require(Data(base64Encoded: base64))).suffix(64)
+        return JWK(.ec(.p256, x: Array(point.prefix(32)), y: Array(point.suffix(32))), use: "sig", alg: "ES256")
+    }
+
+    @Test func `a URI names the client's key, a file has its PIN, and a wrong PIN is tried once`() async throws {
+        let tpm = try SoftwareTPM()
+        defer { tpm.stop() }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var configuration = LocalProvider.Configuration.demo
+        for (id, handle, pin) in [("open", "0x81000001", ""), ("locked", "0x81000002", "1234")] {
+            let key = try Self.jwk(of: Self.make(tpm, handle, pin: pin, in: folder))
+            configuration.clients.append(RegisteredClient(id: id, keys: [key], redirectURIs: [.anyLoopback]))
+        }
+        try Data("1234\n".utf8).write(to: URL(filePath: folder + "/right"))
+        try Data("4321\n".utf8).write(to: URL(filePath: folder + "/wrong"))
+        func failures() throws -> String {
+            try tpm.run("tpm2_getcap", "properties-variable")
+                .split(separator: "\n").first { $0.contains("LOCKOUT_COUNTER") }?.suffix(3).description ?? ""
+        }
+        try await withDesk(configuration) { fixture in
+            func login(_ client: String, _ key: String, pin: String? = nil) async throws -> Outcome {
+                var variables: [String: String?] = tpm.environment
+                if let pin { variables["SIGN_IN_KEY_PIN_FILE"] = "\(folder)/\(pin)" }
+                let arguments = ["--client-key", key, "--store", "file:\(fixture.home)/\(client).json"]
+                return try await fixture.start(fixture.loginArguments(arguments, client: client), variables).outcome()
+            }
+            _ = try await login("open", "handle:0x81000001").result()
+            let stored = try String(contentsOfFile: fixture.home + "/open.json", encoding: .utf8)
+            #expect(stored.contains("\"handle:0x81000001\""))
+            let options = ["token", "--force-refresh", "--json", "--store", "file:\(fixture.home)/open.json"]
+            _ = try await fixture.start(options, tpm.environment).outcome().result()
+
+            _ = try await login("locked", "handle:0x81000002", pin: "right").result()
+            let locked = try String(contentsOfFile: fixture.home + "/locked.json", encoding: .utf8)
+            #expect(!locked.contains("1234"))
+            #expect(try failures() == "0x0")
+            let wrong = try await login("locked", "handle:0x81000002", pin: "wrong")
+            #expect(try wrong.failure(1, "invalid_configuration").contains("PIN may be wrong"), "\(wrong)")
+            #expect(try failures() == "0x1")
+        }
+    }
+
+    @Test func `a file has the key as the TPM has wrapped it`() async throws {
+        let tpm = try SoftwareTPM()
+        defer { tpm.stop() }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try tpm.run(
+            "sh", "-ec",
+            """
+            cd \(folder)
+            openssl genpkey -provider tpm2 -algorithm EC -pkeyopt group:P-256 -out key.pem
+            openssl pkey -provider tpm2 -provider base -in key.pem -pubout -out public.pem
+            """)
+        let key = try Self.jwk(of: String(contentsOfFile: folder + "/public.pem", encoding: .utf8))
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients.append(RegisteredClient(id: "wrapped", keys: [key], redirectURIs: [.anyLoopback]))
+        try await withDesk(configuration) { fixture in
+            let arguments = fixture.loginArguments(["--client-key", folder + "/key.pem"], client: "wrapped")
+            _ = try await fixture.start(arguments, tpm.environment).outcome().result()
+            _ = try await fixture.run("token", "--force-refresh", "--json", with: tpm.environment).result()
+            let other = try SoftwareTPM()
+            defer { other.stop() }
+            let elsewhere = try await fixture.run("token", "--force-refresh", "--json", with: other.environment)
+            #expect(try elsewhere.failure(1, "invalid_configuration").contains("another has made"), "\(elsewhere)")
         }
     }
 }

@@ -187,7 +187,8 @@ struct WrongUsageTests {
         try await withDesk { fixture in
             let help = try await fixture.run("--help").outputLines
             for name in [
-                "SIGN_IN_PROFILE", "SIGN_IN_PASSPHRASE_FILE", "XDG_STATE_HOME", "BROWSER", "CURL_CA_BUNDLE",
+                "SIGN_IN_PROFILE", "SIGN_IN_PASSPHRASE_FILE", "SIGN_IN_KEY_PIN_FILE", "XDG_STATE_HOME", "BROWSER",
+                "CURL_CA_BUNDLE",
                 "SSL_CERT_DIR", "NO_COLOR", "~/.local/state/sign-in",
             ] { #expect(help.contains { $0.hasPrefix("  \(name) ") }, "\(name)") }
             let token = try await fixture.run("token", "--help").output

@@ -37,7 +37,8 @@ package final class SoftwareTPM: Sendable {
             """)
     }
 
-    deinit {
+    /// Ends the TPM. A test calls this, and does not leave it to the end of the last reference.
+    package func stop() {
         for name in ["manager", "bus", "tpm"] {
             let text = try? String(contentsOf: folder.appendingPathComponent("\(name).pid"), encoding: .utf8)
             if let id = text.flatMap({ pid_t($0.filter(\.isNumber)) }) { kill(id, SIGKILL) }
