@@ -72,7 +72,7 @@ import Testing
         let server = try RawClient(port: UInt16(port) ?? 0)
         try connection.send("HTTP/1.1 200 Connected\r\n\r\n")
         Thread.detachNewThread {
-            while case let bytes = server.receive(), !bytes.isEmpty { try? connection.send(bytes) }
+            while let bytes = try? server.receive(), !bytes.isEmpty { try? connection.send(bytes) }
             connection.shutDown()
         }
         while true { try server.send(try connection.read()) }

@@ -5,6 +5,7 @@ import TestFixtures
 /// A client of a proxy, byte by byte. It waits on threads of its own, at most 20 seconds for each read.
 final class RawClient: Sendable {
     struct Ended: Error {}
+    struct TimedOut: Error {}
 
     private let descriptor: CInt
 
@@ -50,7 +51,7 @@ final class RawClient: Sendable {
         try await onThread { [self] in
             var text: [UInt8] = []
             while !String(decoding: text, as: UTF8.self).contains(end) {
-                let bytes = receive()
+                let bytes = try receive()
                 guard !bytes.isEmpty else { throw Ended() }
                 text += bytes
             }
@@ -62,7 +63,7 @@ final class RawClient: Sendable {
     func readAll() async throws -> String {
         try await onThread { [self] in
             var text: [UInt8] = []
-            while case let bytes = receive(), !bytes.isEmpty { text += bytes }
+            while case let bytes = try receive(), !bytes.isEmpty { text += bytes }
             return String(decoding: text, as: UTF8.self)
         }
     }
@@ -72,7 +73,7 @@ final class RawClient: Sendable {
         try await onThread { [self] in
             var all: [UInt8] = []
             while all.count < count {
-                let bytes = receive(count - all.count)
+                let bytes = try receive(count - all.count)
                 guard !bytes.isEmpty else { throw Ended() }
                 all += bytes
             }
@@ -84,9 +85,11 @@ final class RawClient: Sendable {
 
     func hangUp() { shutdown(descriptor, CInt(SHUT_RDWR)) }
 
-    func receive(_ most: Int = 65536) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: min(most, 65536)) { buffer, count in
-            count = max(0, retrying { recv(descriptor, buffer.baseAddress, min(most, 65536), 0) })
+    func receive(_ most: Int = 65536) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: min(most, 65536)) { buffer, count in
+            let received = retrying { recv(descriptor, buffer.baseAddress, min(most, 65536), 0) }
+            if received < 0, errno == EAGAIN { throw TimedOut() }
+            count = max(0, received)
         }
     }
 }

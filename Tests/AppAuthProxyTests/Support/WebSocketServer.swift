@@ -1,30 +1,30 @@
 import AppAuthTestProvider
 import Foundation
-import Glibc
 import TestFixtures
 
 /// A WebSocket server over TLS, in Python: it returns each message, and ends after a Close frame.
 struct WebSocketServer {
     let port: String
-    private let process: pid_t
 
     static func run(_ files: TLSFiles, _ test: (WebSocketServer) async throws -> Void) async throws {
-        let output = Pipe()
+        // It ends with its standard input, and so with this process.
+        let (input, output) = (Pipe(), Pipe())
         let process = try Spawn.start(
             ["python3", "-c", script, files.certificate, files.key], ProcessInfo.processInfo.environment,
+            input: .descriptor(input.fileHandleForReading.fileDescriptor),
             output: output.fileHandleForWriting.fileDescriptor, errors: STDERR_FILENO)
         try output.fileHandleForWriting.close()
         let line = try await onThread { String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) }
-        let server = WebSocketServer(port: line.filter { !$0.isWhitespace }, process: process)
+        let server = WebSocketServer(port: line.filter { !$0.isWhitespace })
         let result: Result<Void, any Error>
         do { result = .success(try await test(server)) } catch { result = .failure(error) }
-        kill(process, SIGKILL)
+        try input.fileHandleForWriting.close()
         _ = await Spawn.end(of: process)
         try result.get()
     }
 
     private static let script = """
-        import base64, hashlib, socket, ssl, sys, threading
+        import base64, hashlib, os, socket, ssl, sys, threading
 
         def serve(connection):
             stream = connection.makefile("rb")
@@ -55,6 +55,11 @@ struct WebSocketServer {
         context.load_cert_chain(sys.argv[1], sys.argv[2])
         listener = socket.create_server(("127.0.0.1", 0))
         print(listener.getsockname()[1], flush=True)
-        while True: threading.Thread(target=run, args=(listener.accept()[0],), daemon=True).start()
+        def accept():
+            while True: threading.Thread(target=run, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        sys.stdin.read()
+        os._exit(0)
         """
 }
