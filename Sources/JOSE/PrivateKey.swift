@@ -77,7 +77,8 @@ package final class PrivateKey: @unchecked Sendable {
                 ERR_clear_error()
                 throw text.contains(KeyProvider.wrappedKey)
                     ? JOSEError(
-                        "expected a key of this machine's TPM, found one that another has made, or a cleared one")
+                        "this machine's TPM cannot load the key: another has made it, or the TPM was cleared, or has no room"
+                    )
                     : JOSEError("OpenSSL's provider '\(provider.rawValue)' has no such key, or needs its PIN")
             }
             return key

@@ -77,7 +77,7 @@ struct SignInLine {
             for (index, option) in kept.enumerated() {
                 guard let value = option.value else { continue }
                 if Self.paths.contains(option.name) { kept[index].value = try value.absolutePath }
-                if option.name == "--client-key" { kept[index].value = try DeviceKeys.absolute(value) }
+                if option.name == "--client-key" { kept[index].value = try value.absoluteKeyName }
                 if option.name == "--store" { kept[index].value = try Self.absolute(store: value) }
             }
             return SignInLine(words.prefix(1) + kept.flatMap(\.words))

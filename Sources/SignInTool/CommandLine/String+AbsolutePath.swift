@@ -2,6 +2,9 @@ internal import AppAuth
 internal import Glibc
 
 extension String {
+    /// The name of a client's key as it is stored: a URI, or an absolute path.
+    var absoluteKeyName: String { get throws { ClientKey.isURI(self) ? self : try absolutePath } }
+
     /// The path as an absolute one, which is stored: later commands may run in another folder.
     var absolutePath: String {
         get throws {

@@ -89,7 +89,7 @@ struct Register: Command {
             initialAccessTokenFile.map { try SecretFile.read($0, of: "--initial-access-token-file") },
             softwareStatementFile.map { try SecretFile.read($0, of: "--software-statement-file") }
         )
-        let keyPath = try keyFile.map(DeviceKeys.absolute)
+        let keyPath = try keyFile?.absoluteKeyName
         var uris = redirectURIs
         if document != nil, !issuers.isEmpty {
             // RFC 9700 §4.4.2: a redirect URI is for one issuer.

@@ -110,7 +110,7 @@ struct ClientOptions: ParsableArguments, Sendable {
                 let known = registered?.knownAuthentication
                 return (nil, audience == nil ? known : try signing(known))
             }
-            let name = try DeviceKeys.absolute(keyFile)
+            let name = try keyFile.absoluteKeyName
             do { _ = try DeviceKeys.open(name) } catch var error as AuthError {
                 error.message = "--client-key: \(error.message)"
                 throw error

@@ -6,9 +6,6 @@ enum DeviceKeys {
     /// Keys with a PIN, or why they could not be opened. A wrong PIN is not tried again: that would lock the device.
     private static let opened = LockedValue<[String: Result<ClientKey, any Error>]>([:])
 
-    /// Returns the name of a key as it is stored: later commands may run in another folder.
-    static func absolute(_ name: String) throws -> String { ClientKey.isURI(name) ? name : try name.absolutePath }
-
     /// Opens the key of a URI, with the PIN in the file that `SIGN_IN_KEY_PIN_FILE` names, or reads a key from a file.
     static func open(_ name: String) throws -> ClientKey {
         guard ClientKey.isURI(name) else { return try ClientKey(file: name) }
