@@ -102,7 +102,7 @@ extension AuthProxy {
             return .failure(
                 ProxyResponse(
                     403, "step_up_required",
-                    "The server requires another sign-in: \(challenge.demand(challenge.scope)).",
+                    "\(rules.server.shownHost) requires another sign-in: \(challenge.demand(challenge.scope)).",
                     remedy: await remedy(challenge)))
         } catch let own as ProxyResponse {
             return .failure(own)

@@ -149,7 +149,7 @@ public struct SignIn: SignInFlow {
         let page = try client.provider.require(.authorization)
         try configuration.environment.requireServer(ofPage: page, .authorization)
         observe(.requesting(request))
-        observe(.authorization(url: request.url.shownURL))
+        observe(.authorization(url: request.url.shownRequestURL))
         let canUseDevice = client.provider[.deviceAuthorization] != nil
         let watch = BrowserWatch { [observe] result in
             switch result {

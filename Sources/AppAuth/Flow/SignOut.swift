@@ -202,7 +202,7 @@ public struct SignOut: Sendable {
         let watch = BrowserWatch { [observe] result in
             switch result {
             case .success(let obstacle): observe(.browserObstacle(obstacle))
-            case .failure: observe(.endSession(url: request.urlWithoutHint.shownURL))
+            case .failure: observe(.endSession(url: request.urlWithoutHint.shownRequestURL))
             }
         }
         defer { watch.end() }
@@ -244,14 +244,14 @@ public struct SignOut: Sendable {
                 if !waitsWithoutBrowser { throw try leave(record, because: error) }
             }
         }
-        observe(.endSession(url: request.urlWithoutHint.shownURL))
+        observe(.endSession(url: request.urlWithoutHint.shownRequestURL))
         return false
     }
 
     /// Leaves the end of the session to the user, whom nothing waits for: reports the URL without a redirect.
     func leave(_ record: AuthStateRecord, because error: AuthError) throws -> AuthError {
         let request = try EndSessionRequest(record: record, postLogoutRedirectURI: nil)
-        observe(.endSession(url: request.urlWithoutHint.shownURL))
+        observe(.endSession(url: request.urlWithoutHint.shownRequestURL))
         return error
     }
 

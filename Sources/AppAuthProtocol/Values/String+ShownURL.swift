@@ -6,8 +6,14 @@ extension String {
     ///
     /// Openers pass URLs on to shells. For example, wslview puts them between double quotes for PowerShell, which would run
     /// `$(…)`. Users paste them into command lines, with or without quotes. What a shell then sees beside words is the `&`
-    /// between parameters, and after it `name=value`, which is an assignment there.
-    package var shownURL: String {
+    /// between parameters, and after it `name=value`. That is an assignment, which ends at the next `&`; so the last parameter
+    /// is encoded too.
+    package var shownURL: String { shownURL(endsWithOurs: false) }
+
+    /// As ``shownURL``, for a URL whose last parameter is this library's or the app's: it stays as it is.
+    package var shownRequestURL: String { shownURL(endsWithOurs: true) }
+
+    private func shownURL(endsWithOurs: Bool) -> String {
         let hasEscapes = utf8.escapesAreComplete
         func isKept(_ byte: UInt8, _ delimiters: String) -> Bool {
             byte.isASCIIAlphanumeric || delimiters.utf8.contains(byte) || hasEscapes && byte == UInt8(ascii: "%")
@@ -18,7 +24,9 @@ extension String {
         var parameters = parts[1].split(separator: "&", omittingEmptySubsequences: false).map { part in
             String(part).percentEncoded { isKept($0, "-._~:/?#[]@=+,") }
         }
-        for index in parameters.indices.dropFirst() where !parameters[index].beginsAssignment {
+        for index in parameters.indices.dropFirst() {
+            let isLast = index == parameters.count - 1
+            if parameters[index].beginsAssignment, !isLast || endsWithOurs { continue }
             guard let first = parameters[index].first, first != "%" else { continue }
             parameters[index] = String(first).percentEncoded { _ in false } + parameters[index].dropFirst()
         }

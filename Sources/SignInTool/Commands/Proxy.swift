@@ -55,7 +55,10 @@ struct Proxy: Command {
                 for: server, on: listener(), allowing: Set(allowedOrigins),
                 remedy: { challenge in
                     let record = await current.known.record
-                    if let challenge, !challenge.mayBeMet(with: record.scope) { return nil }
+                    // Another API could demand scopes that have nothing to do with it.
+                    if let challenge, !challenge.mayBeMet(with: record.scope) || !record.isOwnResource(server) {
+                        return nil
+                    }
                     let line = try? session.line(
                         store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)
                     return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }

@@ -39,6 +39,10 @@ struct ClientOptions: ParsableArguments, Sendable {
         if assertionFile != nil, secretFile != nil || keyFile != nil || method != nil || audience != nil {
             throw ValidationError("--client-assertion-file takes no other option for the client's authentication")
         }
+        // RFC 7512 §2.4. The command line is stored and shown.
+        if let keyFile, keyFile.hasPrefix("pkcs11:"), keyFile.contains("pin-value") {
+            throw ValidationError("--client-key: expected a URI without the PIN. Name its file in SIGN_IN_KEY_PIN_FILE")
+        }
         switch method {
         case .basic, .post, .client_secret_jwt:
             if keyFile != nil { throw ValidationError("--client-auth \(method?.rawValue ?? "") takes no --client-key") }

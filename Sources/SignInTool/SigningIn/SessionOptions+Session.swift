@@ -204,6 +204,12 @@ extension SessionOptions {
         try chosenProfile ?? found.flatMap(StateFolder.profile)
     }
 
+    /// The resource for which a sign-in has registered the named client by itself.
+    private var ownResource: String? {
+        guard let issuer, let clientID else { return nil }
+        return (try? RegisteredClients.all(at: issuer))?.first { $0.isOurs && $0.client.id == clientID }?.resource
+    }
+
     /// Returns the command line that signs in to a session again.
     ///
     /// - Parameters:
@@ -225,6 +231,9 @@ extension SessionOptions {
             }
         } else if let record {
             words = record.signInAgain(requesting: missing, by: name)
+        } else if let resource = ownResource {
+            // Only the resource has named the issuer: with --issuer, the user would agree to it.
+            words = [name ?? SignInLine.commands[0], SignInLine.resource, resource]
         } else {
             // On a terminal, it asks for what is missing.
             words = [name ?? SignInLine.commands[0]]

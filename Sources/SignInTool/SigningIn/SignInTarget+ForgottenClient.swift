@@ -107,7 +107,8 @@ extension RegisteredClient {
     func replacement(_ console: Console) -> String {
         let metadata = client.registration?.metadata
         var words = ["sign-in", "register", "--issuer", client.provider.issuer.string]
-        words += (redirectURI ?? metadata?.redirectURIs?.first).map { ["--redirect-uri", $0] } ?? []
+        // Not one that only the server has named: it may have the scheme of another app.
+        words += redirectURI.map { ["--redirect-uri", $0] } ?? []
         words += metadata?.scope?.spaceDelimited.map { ["--scope", $0] } ?? []
         words += metadata?.clientName.map { ["--client-name", $0] } ?? []
         let method = ClientOptions.Method.allCases.first { $0.registeredName == metadata?.tokenEndpointAuthMethod }

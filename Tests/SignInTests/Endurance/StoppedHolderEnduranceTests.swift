@@ -36,11 +36,11 @@ struct StoppedHolderEnduranceTests {
             let hold = fixture.provider.hold(.token, before: .response)
             let refreshing = try fixture.start(["token", "--json", "--force-refresh", "--timeout", "6"])
             try await hold.arrived()
-            try CommandFixture.editSession(at: path) { ($0["version"], $0["id"]) = (2, "of the later version") }
+            try CommandFixture.editSession(at: path) { ($0["version"], $0["id"]) = (99, "of the later version") }
             let later = try fixture.session()
             hold.release()
             let message = try await refreshing.outcome().failure(1, "store")
-            #expect(message.contains("version 2, expected version 1"), "\(message)")
+            #expect(message.contains("version 99, expected version 2"), "\(message)")
             #expect(try fixture.session() == later)
             // A process that starts now sends nothing.
             try await fixture.run("token", "--json", "--force-refresh").failure(1, "store")

@@ -103,7 +103,7 @@ struct WrongUsageTests {
         ["--timeout", "soon"], ["--timeout", "0"], ["--timeout", "-1"], ["--timeout", "nan"], ["--timeout", "inf"],
         ["--store", "keychain"], ["--store", "file:"], ["--store", ""], ["--client-auth", "tls"],
         ["--client-auth", "private_key_jwt"], ["--client-auth", "client_secret_jwt"],
-        ["--client-auth", "none", "--client-key", "/dev/null"],
+        ["--client-auth", "none", "--client-key", "/dev/null"], ["--client-key", "pkcs11:object=a?pin-value=1"],
         ["--client-auth", "basic", "--client-secret-file", "/dev/null", "--client-key", "/dev/null"],
         ["--client-auth", "basic"], ["--client-auth", "none", "--client-secret-file", "/dev/null"],
         ["--client-assertion-file", "/dev/null", "--client-secret-file", "/dev/null"],
