@@ -60,13 +60,15 @@ struct FoundTable: Sendable {
                 "expected a table, found a view, or a table that is partitioned, inherits, is inherited or temporary, for example"
             )
         }
+        // That would be every role.
+        let trusted = trusted.subtracting(["PUBLIC"])
         guard let owner = owners.first(where: { !trusted.contains($0.role) }) else { return }
         throw AuthError.database(
             place, .denied,
             """
             may not be used by the role '\(role)': \(owner.what) belongs to the role '\(owner.role)', which could run code \
             as '\(role)' or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
-            administrator has to remove what it has created
+            administrator has to remove what it has created, or to revoke the privilege
             """)
     }
 

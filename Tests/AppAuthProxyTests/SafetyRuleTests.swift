@@ -67,7 +67,7 @@ import Testing
         Case("another path", with("X-URL: /"), with("X-Original-URL: /v2"), 400),
         Case("underscores", with("X-URL: /"), with("X_URL: /"), 400),
         Case("the folder of a script", with("X-Folder: /v1"), with("Script-Name: /v1"), 400),
-        Case("another source", with("X-Sources: /v2"), with("X-Goog-Copy-Source: /v2/a"), 400),
+        Case("another source", with("X-Request-Source: /v2"), with("X-Goog-Copy-Source: /v2/a"), 400),
         Case("parts elsewhere", with("X-Manifest: a/b"), with("X-Object-Manifest: a/b"), 400),
         Case("the destination", with("Destination: /v1/new"), with("Destination: /v2/new"), 404),
         Case("its host", with("Destination: http://LOCALHOST/v1/a"), with("Destination: http://other/v1/a"), 400),

@@ -83,7 +83,7 @@ public struct Browser: Sendable {
                 "expected an http or https URL without control characters for the browser, found another text",
                 outcome: .notSent)
         }
-        let url = url.shownRequestURL
+        let url = url.openedURL
         do { return try await opener(url, watch) } catch let error as AuthError { throw error } catch let error
             as CancellationError
         {

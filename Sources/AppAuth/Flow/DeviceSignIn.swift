@@ -75,7 +75,7 @@ public struct DeviceSignIn: SignInFlow {
             resources: resources, additionalParameters: additionalParameters, confirmed: confirmed)
         let authorization = try await request.send(in: environment)
         for page in [authorization.verificationURI, authorization.verificationURIComplete].compactMap(\.self) {
-            try environment.requireServer(ofPage: page, .authorization)
+            try environment.checkServer(ofPage: page, .authorization)
         }
         observe(.code(authorization))
         let state = try await AuthState.awaitApproval(

@@ -147,7 +147,7 @@ public struct SignIn: SignInFlow {
                 client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
         }.prepared(in: configuration.environment)
         let page = try client.provider.require(.authorization)
-        try configuration.environment.requireServer(ofPage: page, .authorization)
+        try configuration.environment.checkServer(ofPage: page, .authorization)
         observe(.requesting(request))
         observe(.authorization(url: request.url.shownRequestURL))
         let canUseDevice = client.provider[.deviceAuthorization] != nil
@@ -205,7 +205,7 @@ public struct SignIn: SignInFlow {
         do {
             // A browser can take seconds to start.
             let url = listener.oneTimeURL { [configuration] () throws(AuthError) in
-                try configuration.environment.requireServer(ofPage: page, .authorization)
+                try configuration.environment.checkServer(ofPage: page, .authorization)
                 return request.url
             }
             let obstacles = try await browser.open(url, watch)

@@ -53,19 +53,6 @@ extension Environment {
         return try checkServer(at: url.host, url.port ?? 80, stage)
     }
 
-    /// As ``checkServer(ofPage:_:)``, for a page to which the user is sent now. Throws, too, if no program listens: any user
-    /// could do so before the page is opened.
-    package func requireServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) {
-        let port = Int32(url.port ?? 80)
-        guard try !checkServer(ofPage: url, stage),
-            Self.addresses(of: url.host).allSatisfy({ shims_refuses($0, port) != 0 })
-        else { return }
-        throw AuthError(
-            .transport, stage,
-            "no server listens at \(url.authority), so any user of this machine could get what is meant for it. Start the "
-                + "server first", outcome: .notSent)
-    }
-
     /// Throws if a server on this machine belongs to another user, or if another user's program has a connection at its
     /// address.
     ///

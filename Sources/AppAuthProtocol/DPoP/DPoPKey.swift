@@ -28,6 +28,12 @@ package struct DPoPKey: Sendable, Hashable {
             try SigningKey.generate(algorithm.signature, in: provider)
         }
         (self.algorithm, pem, thumbprint) = (algorithm, Secret(key.pem), key.publicKey.thumbprint)
+        guard self.provider == provider else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "expected a provider whose keys can be stored with a session: only that of a TPM wraps them",
+                outcome: .notSent)
+        }
     }
 
     init(algorithm: DPoPAlgorithm, pem: Secret, thumbprint: String) {

@@ -17,7 +17,7 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The identifier as written.
+    /// The identifier for people: see ``string`` for the identifier as written.
     public var description: String { url.description }
     /// The identifier as written.
     public var string: String { url.string }

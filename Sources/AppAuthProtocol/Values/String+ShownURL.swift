@@ -1,17 +1,25 @@
 internal import JOSE
 
 extension String {
-    /// A URL for people, openers and browsers: every character is percent-encoded that is neither unreserved (RFC 3986 §2.3)
+    /// A URL for people: every character is percent-encoded that is neither unreserved (RFC 3986 §2.3)
     /// nor a delimiter that a URL needs. So is the first one of a parameter that a shell would run as a command.
     ///
-    /// Openers pass URLs on to shells. For example, wslview puts them between double quotes for PowerShell, which would run
-    /// `$(…)`. Users paste them into command lines, with or without quotes. What a shell then sees beside words is the `&`
+    /// Users paste URLs into command lines, with or without quotes. What a shell then sees beside words is the `&`
     /// between parameters, and after it `name=value`. That is an assignment, which ends at the next `&`; so the last parameter
     /// is encoded too.
     package var shownURL: String { shownURL(endsWithOurs: false) }
 
     /// As ``shownURL``, for a URL whose last parameter is this library's or the app's: it stays as it is.
     package var shownRequestURL: String { shownURL(endsWithOurs: true) }
+
+    /// A URL for an opener. Some pass it on to a shell: wslview puts it between double quotes for PowerShell, which would run
+    /// `$(…)`. There, the delimiters of a URL do no harm.
+    package var openedURL: String {
+        let hasEscapes = utf8.escapesAreComplete
+        return percentEncoded {
+            $0.isASCIIAlphanumeric || "-._~:/?#[]@&=+;,".utf8.contains($0) || hasEscapes && $0 == UInt8(ascii: "%")
+        }
+    }
 
     private func shownURL(endsWithOurs: Bool) -> String {
         let hasEscapes = utf8.escapesAreComplete

@@ -36,7 +36,9 @@ package struct AnnouncedEnds: Sendable, Hashable {
     package func timeToWarn(at now: Timestamp) -> Duration? {
         guard let session, let since else { return nil }
         let whole = max(session.length, .seconds(session.end.timeIntervalSince(since)))
-        let left = session.begin.greatestElapsed(until: now).map { session.length - $0 } ?? .zero
+        let left =
+            session.begin.greatestElapsed(until: now).map { session.length - $0 }
+            ?? .seconds(session.end.timeIntervalSince(now.wall))
         return max(.zero, left - min(.seconds(3 * 86_400), whole / 4))
     }
 

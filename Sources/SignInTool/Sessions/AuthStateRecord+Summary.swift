@@ -52,8 +52,8 @@ extension JSON {
             let isPlain = member.name.wholeMatch(of: /[A-Za-z0-9_.:\/#]+/) != nil
             let name = isPlain ? member.name : member.name.foundText
             let value = (member.value.string ?? member.value.serialized()).withSingleBlanks
-            let isShown = Console.width(of: .output) != nil
-            return isShown ? value.onOneLine.wrapped(after: "\(name): ", then: "  | ") : ["\(name): \(value)"]
+            let isWrapped = Console.width(of: .output) != nil && value != "" && value != " "
+            return isWrapped ? value.onOneLine.wrapped(after: "\(name): ", then: "  | ") : ["\(name): \(value)"]
         }
     }
 }

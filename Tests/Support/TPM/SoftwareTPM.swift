@@ -63,7 +63,9 @@ package final class SoftwareTPM: Sendable {
         defer { for copy in words + variables { free(copy) } }
         var (id, status): (pid_t, CInt) = (0, -1)
         if posix_spawnp(&id, arguments[0], &files, nil, words, variables) == 0 { waitpid(id, &status, 0) }
-        let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        // Foundation's reader of whole files leaks its buffer if the file is empty.
+        let bytes = try? FileHandle(forReadingFrom: URL(filePath: output)).readToEnd()
+        let text = String(decoding: (bytes ?? nil) ?? Data(), as: UTF8.self)
         guard status == 0 else {
             throw CocoaError(.executableLoad, userInfo: ["command": arguments, "output": text])
         }
