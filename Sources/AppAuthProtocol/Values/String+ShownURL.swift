@@ -14,24 +14,15 @@ extension String {
 
     /// A URL for an opener. Some pass it on to a shell: wslview puts it between double quotes for PowerShell, which would run
     /// `$(…)`. There, the delimiters of a URL do no harm.
-    package var openedURL: String {
-        let hasEscapes = utf8.escapesAreComplete
-        return percentEncoded {
-            $0.isASCIIAlphanumeric || "-._~:/?#[]@&=+;,".utf8.contains($0) || hasEscapes && $0 == UInt8(ascii: "%")
-        }
-    }
+    package var openedURL: String { encoded(but: "-._~:/?#[]@&=+;,", hasEscapes: utf8.escapesAreComplete) }
 
     private func shownURL(endsWithOurs: Bool) -> String {
         let hasEscapes = utf8.escapesAreComplete
-        func isKept(_ byte: UInt8, _ delimiters: String) -> Bool {
-            byte.isASCIIAlphanumeric || delimiters.utf8.contains(byte) || hasEscapes && byte == UInt8(ascii: "%")
-        }
         let parts = split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let place = parts[0].percentEncoded { isKept($0, "-._~:/[]@=+,#") }
+        let place = parts[0].encoded(but: "-._~:/[]@=+,#", hasEscapes: hasEscapes)
         guard parts.count > 1 else { return place }
-        var parameters = parts[1].split(separator: "&", omittingEmptySubsequences: false).map { part in
-            String(part).percentEncoded { isKept($0, "-._~:/?#[]@=+,") }
-        }
+        var parameters = parts[1].split(separator: "&", omittingEmptySubsequences: false)
+            .map { String($0).encoded(but: "-._~:/?#[]@=+,", hasEscapes: hasEscapes) }
         for index in parameters.indices.dropFirst() {
             let isLast = index == parameters.count - 1
             if parameters[index].beginsAssignment, !isLast || endsWithOurs { continue }
@@ -39,6 +30,12 @@ extension String {
             parameters[index] = String(first).percentEncoded { _ in false } + parameters[index].dropFirst()
         }
         return place + "?" + parameters.joined(separator: "&")
+    }
+
+    private func encoded(but kept: String, hasEscapes: Bool) -> String {
+        percentEncoded {
+            $0.isASCIIAlphanumeric || kept.utf8.contains($0) || hasEscapes && $0 == UInt8(ascii: "%")
+        }
     }
 
     /// Whether a shell takes it for the assignment of a variable.
