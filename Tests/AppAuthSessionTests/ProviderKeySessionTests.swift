@@ -13,22 +13,21 @@ import Testing
 /// a process has one environment.
 @Suite(.timeLimit(.minutes(5)), .enabled(if: SoftwareTPM.isInstalled, "\(SoftwareTPM.packages)"))
 struct ProviderKeySessionTests {
-    private static func withTPM(_ body: @Sendable (World, Client) async throws -> Void) async throws {
-        let tpm = try SoftwareTPM()
-        defer { tpm.stop() }
-        for (name, value) in tpm.environment { setenv(name, value, 1) }
-        var configuration = LocalProvider.Configuration.demo
-        configuration.clients[0].requiresDPoP = true
-        try await World.run(configuration) { world in
-            var client = try await world.bound()
-            client.dpopKeyProvider = .tpm2
-            try await body(world, client)
+    private static func withTPM(_ body: @Sendable (World, Client) async throws -> Void) async {
+        await SoftwareTPM.use { _ in
+            var configuration = LocalProvider.Configuration.demo
+            configuration.clients[0].requiresDPoP = true
+            try await World.run(configuration) { world in
+                var client = try await world.bound()
+                client.dpopKeyProvider = .tpm2
+                try await body(world, client)
+            }
         }
     }
 
     @Test func `the key stays in the TPM, and signs for each process that has the session`() async {
         await #expect(processExitsWith: .success) {
-            try await Self.withTPM { world, client in
+            await Self.withTPM { world, client in
                 let store = MemoryTokenStore()
                 let state = try await world.signIn(client, store: store)
                 let bytes = try await state.record.encoded()
@@ -47,7 +46,7 @@ struct ProviderKeySessionTests {
 
     @Test func `many requests at once share the key`() async {
         await #expect(processExitsWith: .success) {
-            try await Self.withTPM { world, client in
+            await Self.withTPM { world, client in
                 let state = try await world.signIn(client)
                 let url = try SecureURL(world.provider.url(.api))
                 try await withThrowingTaskGroup { group in
@@ -65,8 +64,8 @@ struct ProviderKeySessionTests {
 
     @Test func `with the key of another TPM, nothing is sent, and the session does not end`() async {
         await #expect(processExitsWith: .success) {
-            try await Self.withTPM { world, client in
-                let other = try SoftwareTPM()
+            await Self.withTPM { world, client in
+                let other = try SoftwareTPM.start()
                 defer { other.stop() }
                 let state = try await world.signIn(client)
                 let own = await state.record

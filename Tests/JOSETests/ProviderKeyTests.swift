@@ -7,11 +7,6 @@ import Testing
 @Suite(
     .timeLimit(.minutes(5)), .enabled(if: SoftwareTPM.isInstalled, "\(SoftwareTPM.packages)"))
 struct ProviderKeyTests {
-    /// Lets this process use a TPM.
-    private static func use(_ tpm: SoftwareTPM) {
-        for (name, value) in tpm.environment { setenv(name, value, 1) }
-    }
-
     private static func requireSigns(_ key: SigningKey) throws {
         let message = Array("a message".utf8)
         let signature = try key.sign(message)
@@ -22,86 +17,84 @@ struct ProviderKeyTests {
 
     @Test func `a key is made in the TPM, and its wrapped form opens there only`() async {
         await #expect(processExitsWith: .success) {
-            let tpm = try SoftwareTPM()
-            defer { tpm.stop() }
-            Self.use(tpm)
-            let key = try SigningKey.generate(.es256, in: .tpm2)
-            try #require(key.isElsewhere && key.pem.hasPrefix("-----BEGIN TSS2 PRIVATE KEY-----\n"))
-            try Self.requireSigns(key)
-            let again = try SigningKey(pem: key.pem, algorithm: .es256)
-            try #require(again.isElsewhere && again.publicKey == key.publicKey)
-            try Self.requireSigns(again)
-            try #require(throws: JOSEError.self) { try RecipientKey(pem: key.pem) }
-            func make(by tpm: SoftwareTPM) throws -> String {
-                try tpm.run(
-                    "sh", "-c", "openssl genpkey -provider tpm2 -algorithm EC -pkeyopt group:P-256 2>/dev/null")
+            await SoftwareTPM.use { tpm in
+                let key = try SigningKey.generate(.es256, in: .tpm2)
+                try #require(key.isElsewhere && key.pem.hasPrefix("-----BEGIN TSS2 PRIVATE KEY-----\n"))
+                try Self.requireSigns(key)
+                let again = try SigningKey(pem: key.pem, algorithm: .es256)
+                try #require(again.isElsewhere && again.publicKey == key.publicKey)
+                try Self.requireSigns(again)
+                try #require(throws: JOSEError.self) { try RecipientKey(pem: key.pem) }
+                func make(by tpm: SoftwareTPM) throws -> String {
+                    try tpm.run(
+                        "sh", "-c", "openssl genpkey -provider tpm2 -algorithm EC -pkeyopt group:P-256 2>/dev/null")
+                }
+                try Self.requireSigns(SigningKey(pem: make(by: tpm), algorithm: .es256))
+                let other = try SoftwareTPM.start()
+                defer { other.stop() }
+                let foreign = try make(by: other)
+                let error = try #require(throws: JOSEError.self) { try SigningKey(pem: foreign, algorithm: .es256) }
+                try #require(error.description.contains("another has made"), "\(error)")
+                try Self.requireSigns(again)
             }
-            try Self.requireSigns(SigningKey(pem: make(by: tpm), algorithm: .es256))
-            let other = try SoftwareTPM()
-            defer { other.stop() }
-            let foreign = try make(by: other)
-            let error = try #require(throws: JOSEError.self) { try SigningKey(pem: foreign, algorithm: .es256) }
-            try #require(error.description.contains("another has made"), "\(error)")
-            try Self.requireSigns(again)
         }
     }
 
     @Test func `many threads sign with one key`() async {
         await #expect(processExitsWith: .success) {
-            let tpm = try SoftwareTPM()
-            defer { tpm.stop() }
-            Self.use(tpm)
-            let key = try SigningKey.generate(.es256, in: .tpm2)
-            try await withThrowingTaskGroup { group in
-                for _ in 0..<20 { group.addTask { try Self.requireSigns(key) } }
-                try await group.waitForAll()
+            await SoftwareTPM.use { _ in
+                let key = try SigningKey.generate(.es256, in: .tpm2)
+                try await withThrowingTaskGroup { group in
+                    for _ in 0..<20 { group.addTask { try Self.requireSigns(key) } }
+                    try await group.waitForAll()
+                }
             }
         }
     }
 
     @Test func `a key that is no longer used leaves nothing in the TPM and its resource manager`() async {
         await #expect(processExitsWith: .success) {
-            let tpm = try SoftwareTPM()
-            defer { tpm.stop() }
-            Self.use(tpm)
-            // The resource manager has room for 27 connections.
-            for _ in 0..<60 { try Self.requireSigns(SigningKey.generate(.es256, in: .tpm2)) }
+            await SoftwareTPM.use { _ in
+                // The resource manager has room for 27 connections.
+                for _ in 0..<60 { try Self.requireSigns(SigningKey.generate(.es256, in: .tpm2)) }
+            }
         }
     }
 
     @Test func `a URI names a key, with a PIN if it has one, and a wrong PIN is tried once`() async {
         await #expect(processExitsWith: .success) {
-            let tpm = try SoftwareTPM()
-            defer { tpm.stop() }
-            Self.use(tpm)
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: folder) }
-            for (handle, pin) in [("0x81000001", ""), ("0x81000002", "1234")] {
-                try tpm.run(
-                    "sh", "-ec",
-                    """
-                    cd \(folder.path)
-                    tpm2_createprimary -Q -G ecc -c primary
-                    tpm2_create -Q -C primary -G ecc -p "\(pin)" -u public -r private
-                    tpm2_load -Q -C primary -u public -r private -c key
-                    tpm2_evictcontrol -Q -c key \(handle)
-                    """)
+            await SoftwareTPM.use { tpm in
+                let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+                defer { try? FileManager.default.removeItem(at: folder) }
+                for (handle, pin) in [("0x81000001", ""), ("0x81000002", "1234")] {
+                    try tpm.run(
+                        "sh", "-ec",
+                        """
+                        cd \(folder.path)
+                        tpm2_createprimary -Q -G ecc -c primary
+                        tpm2_create -Q -C primary -G ecc -p "\(pin)" -u public -r private
+                        tpm2_load -Q -C primary -u public -r private -c key
+                        tpm2_evictcontrol -Q -c key \(handle)
+                        """)
+                }
+                func lockoutCount() throws -> String {
+                    try tpm.run("tpm2_getcap", "properties-variable")
+                        .split(separator: "\n").first { $0.contains("LOCKOUT_COUNTER") }.map(String.init) ?? ""
+                }
+                func open(_ uri: String, pin: String? = nil) throws -> SigningKey {
+                    try SigningKey(PrivateKey(opening: uri, with: .tpm2, passphrase: pin), .es256)
+                }
+                try Self.requireSigns(open("handle:0x81000001"))
+                try Self.requireSigns(open("handle:0x81000002", pin: "1234"))
+                try #require(throws: JOSEError.self) { try open("handle:0x81000003") }
+                try #require(try lockoutCount().hasSuffix("0x0"))
+                let error = try #require(throws: JOSEError.self) {
+                    try open("handle:0x81000002", pin: "4321").sign([1])
+                }
+                try #require(error.description.contains("PIN may be wrong"), "\(error)")
+                try #require(try lockoutCount().hasSuffix("0x1"))
             }
-            func lockoutCount() throws -> String {
-                try tpm.run("tpm2_getcap", "properties-variable")
-                    .split(separator: "\n").first { $0.contains("LOCKOUT_COUNTER") }.map(String.init) ?? ""
-            }
-            func open(_ uri: String, pin: String? = nil) throws -> SigningKey {
-                try SigningKey(PrivateKey(opening: uri, with: .tpm2, passphrase: pin), .es256)
-            }
-            try Self.requireSigns(open("handle:0x81000001"))
-            try Self.requireSigns(open("handle:0x81000002", pin: "1234"))
-            try #require(throws: JOSEError.self) { try open("handle:0x81000003") }
-            try #require(try lockoutCount().hasSuffix("0x0"))
-            let error = try #require(throws: JOSEError.self) { try open("handle:0x81000002", pin: "4321").sign([1]) }
-            try #require(error.description.contains("PIN may be wrong"), "\(error)")
-            try #require(try lockoutCount().hasSuffix("0x1"))
         }
     }
 }

@@ -18,7 +18,7 @@ struct KeyDeviceTests {
     @Test func `with --key-in tpm the key of the session stays in the TPM, for several commands at once`() async throws
     {
         try await withDesk(Self.strict) { fixture in
-            let tpm = try SoftwareTPM()
+            let tpm = try SoftwareTPM.start()
             defer { tpm.stop() }
             let result = try await fixture.login("--dpop", "--key-in", "tpm", with: tpm.environment).result()
             #expect(result["token_type"]?.string == "DPoP")
@@ -46,9 +46,9 @@ struct KeyDeviceTests {
         async throws
     {
         try await withDesk(Self.strict) { fixture in
-            let own = try SoftwareTPM()
+            let own = try SoftwareTPM.start()
             defer { own.stop() }
-            let other = try SoftwareTPM()
+            let other = try SoftwareTPM.start()
             defer { other.stop() }
             _ = try await fixture.login("--dpop", "--key-in", "tpm", with: own.environment).result()
             let copy = fixture.home + "/copy"
@@ -109,7 +109,7 @@ struct ClientKeyInDeviceTests {
     }
 
     @Test func `a URI names the client's key, a file has its PIN, and a wrong PIN is tried once`() async throws {
-        let tpm = try SoftwareTPM()
+        let tpm = try SoftwareTPM.start()
         defer { tpm.stop() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -149,7 +149,7 @@ struct ClientKeyInDeviceTests {
     }
 
     @Test func `a file has the key as the TPM has wrapped it`() async throws {
-        let tpm = try SoftwareTPM()
+        let tpm = try SoftwareTPM.start()
         defer { tpm.stop() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -168,7 +168,7 @@ struct ClientKeyInDeviceTests {
             let arguments = fixture.loginArguments(["--client-key", folder + "/key.pem"], client: "wrapped")
             _ = try await fixture.start(arguments, tpm.environment).outcome().result()
             _ = try await fixture.run("token", "--force-refresh", "--json", with: tpm.environment).result()
-            let other = try SoftwareTPM()
+            let other = try SoftwareTPM.start()
             defer { other.stop() }
             let elsewhere = try await fixture.run("token", "--force-refresh", "--json", with: other.environment)
             #expect(try elsewhere.failure(1, "invalid_configuration").contains("another has made"), "\(elsewhere)")

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Testing
 
 /// A TPM in software (swtpm) with a resource manager (tpm2-abrmd), so that several processes can use it as they use a
 /// machine's `/dev/tpmrm0`.
@@ -17,13 +18,27 @@ package final class SoftwareTPM: Sendable {
     package let environment: [String: String]
     private let folder: URL
 
-    package init() throws {
+    /// Starts a TPM, up to three times: on a busy machine, the one of swtpm sometimes begins in its failure mode (0x101), and
+    /// the resource manager ends.
+    package static func start() throws -> SoftwareTPM {
+        for _ in 0..<2 { if let tpm = try? SoftwareTPM() { return tpm } }
+        return try SoftwareTPM()
+    }
+
+    private init() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("tpm.\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         environment = [
             "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(folder.path)/bus", "TPM2OPENSSL_TCTI": "tabrmd:bus_type=session",
             "TPM2TOOLS_TCTI": "tabrmd:bus_type=session", "TSS2_LOG": "all+none",
         ]
+        do { try startPrograms() } catch {
+            stop()
+            throw error
+        }
+    }
+
+    private func startPrograms() throws {
         try run(
             "sh", "-ec",
             """
@@ -33,8 +48,23 @@ package final class SoftwareTPM: Sendable {
             dbus-daemon --session --fork --address=unix:path=bus --print-pid=3 3>bus.pid
             tpm2-abrmd --session --allow-root --tcti=swtpm:path=tpm &
             echo $! >manager.pid
-            gdbus wait --session --timeout=60 com.intel.tss2.Tabrmd
+            for second in $(seq 60); do
+                kill -0 $!
+                if gdbus wait --session --timeout=1 com.intel.tss2.Tabrmd; then exit 0; fi
+            done
+            exit 1
             """)
+    }
+
+    /// Runs the body of an exit test with a TPM that this process uses. Records an error: one that ends the process would not
+    /// be printed.
+    package static func use(_ body: (SoftwareTPM) async throws -> Void) async {
+        do {
+            let tpm = try start()
+            defer { tpm.stop() }
+            for (name, value) in tpm.environment { setenv(name, value, 1) }
+            try await body(tpm)
+        } catch { Issue.record(error) }
     }
 
     /// Ends the TPM. A test calls this, and does not leave it to the end of the last reference.
