@@ -1,9 +1,10 @@
 import Foundation
 
-/// The programs that were built with the tests, in the same folder.
+/// The programs that were built with the tests, in the same folder, or those of the folder `APPAUTH_PROGRAMS`.
 enum BuiltProducts {
-    static let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        .deletingLastPathComponent().path
+    static let folder =
+        ProcessInfo.processInfo.environment["APPAUTH_PROGRAMS"]
+        ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
 
     static func path(_ name: String) throws -> String {
         let path = "\(folder)/\(name)"
