@@ -103,7 +103,7 @@ final class Connection: Sendable {
             try withHandle { pq, handle in if send(pq, handle) == 0 { throw lost(pq, handle) } }
             try await flush(until: deadline)
             return try await rows(until: deadline)
-        } catch let error as DatabaseError where !error.endsConnection {
+        } catch let error as DatabaseError where error.leavesConnection {
             throw error
         } catch {
             close()

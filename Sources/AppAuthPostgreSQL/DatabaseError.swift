@@ -16,6 +16,10 @@ struct DatabaseError: Error {
         isLost || ["57P01", "57P02", "57P03", "25006"].contains(state) || (state?.hasPrefix("08") ?? false)
     }
 
+    /// Whether the connection can be used again. Without the table it is not: another role may make one of that name, and only
+    /// a new connection checks whose it is.
+    var leavesConnection: Bool { !endsConnection && state != "42P01" }
+
     /// Whether another transaction has come between: the statement had no effect and can be repeated.
     var isConflict: Bool { state == "40001" || state == "40P01" }
 

@@ -1,4 +1,5 @@
 internal import AppAuthProtocol
+internal import JOSE
 
 /// What the server has under the name of a table.
 ///
@@ -66,8 +67,8 @@ struct FoundTable: Sendable {
         throw AuthError.database(
             place, .denied,
             """
-            may not be used by the role '\(role)': \(owner.what) belongs to the role '\(owner.role)', which could run code \
-            as '\(role)' or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
+            may not be used by the role \(role.foundText): \(owner.what) belongs to the role \(owner.role.foundText), which could run code \
+            as \(role.foundText) or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
             administrator has to remove what it has created, or to revoke the privilege
             """)
     }

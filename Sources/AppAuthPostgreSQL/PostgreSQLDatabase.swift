@@ -1,6 +1,7 @@
 internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import AppAuthSession
+internal import JOSE
 
 /// A table of sessions in a PostgreSQL database (14 or newer), for services on several machines.
 ///
@@ -148,7 +149,7 @@ public final class PostgreSQLDatabase: Sendable {
                     let value = try await work(open.connection, open.table)
                     idle.withLock { $0 = open }
                     return value
-                } catch let error as DatabaseError where !error.endsConnection {
+                } catch let error as DatabaseError where error.leavesConnection {
                     idle.withLock { $0 = open }
                     throw error
                 }
@@ -200,8 +201,8 @@ public final class PostgreSQLDatabase: Sendable {
         guard found.comment == SessionTable.comment else {
             throw AuthError.database(
                 place, .damaged,
-                "expected a table with the comment '\(SessionTable.comment)', found "
-                    + (found.comment.map { "'\($0)'" } ?? "none"))
+                "expected a table with the comment \(SessionTable.comment.foundText), found "
+                    + (found.comment?.foundText ?? "none"))
         }
     }
 

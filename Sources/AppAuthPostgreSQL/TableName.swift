@@ -1,4 +1,5 @@
 internal import AppAuthProtocol
+internal import JOSE
 
 /// The name of a table as the app has given it, perhaps without its schema.
 struct TableName: Sendable {
@@ -22,7 +23,8 @@ struct TableName: Sendable {
         guard isValid, let table = parts.last else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a table name such as appauth_session or app.session, found '\(text)'", outcome: .notSent)
+                "expected a table name such as appauth_session or app.session, found \(text.foundText)",
+                outcome: .notSent)
         }
         (self.text, self.table) = (text, String(table))
         schema = parts.count == 2 ? String(parts[0]) : nil

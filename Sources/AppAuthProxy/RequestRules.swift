@@ -102,7 +102,7 @@ package struct RequestRules: Sendable {
             // With these, some servers take another method or path than the one that was checked, or copy from it. Programs
             // behind CGI or WSGI take `_` for `-`, and some names for what the server itself says.
             if Self.overriding.contains(field.name) || field.name.hasSuffix("copy-source")
-                || field.name == "x-ms-rename-source" || field.name.contains("_")
+                || field.name.hasSuffix("rename-source") || field.name.contains("_")
             {
                 throw ProxyResponse(
                     400, "bad_request", "The proxy passes no \(field.name): send the method and the path themselves.")

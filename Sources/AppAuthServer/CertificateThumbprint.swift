@@ -28,7 +28,8 @@ public struct CertificateThumbprint: Sendable, Hashable {
         guard let confirmation, confirmation.names.contains(name) else { return nil }
         let member = confirmation[name]
         guard let text = member?.string, Base64URL.decode(text)?.count == Digest.sha256.byteCount else {
-            throw Introspection.refusal("expected '\(name)' to be 32 bytes in base64url, found \(member.foundText)")
+            throw Introspection.refusal(
+                "expected \(name.foundText) to be 32 bytes in base64url, found \(member.foundText)")
         }
         value = text
     }

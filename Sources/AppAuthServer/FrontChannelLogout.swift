@@ -1,4 +1,5 @@
 public import AppAuthProtocol
+internal import JOSE
 
 /// A front-channel logout request (OpenID Connect Front-Channel Logout §2). The provider has opened the app's
 /// ``ClientMetadata/frontchannelLogoutURI`` in a frame of the browser and named the session that is over.
@@ -29,7 +30,7 @@ public struct FrontChannelLogout: Sendable, Hashable {
         func single(_ name: String) throws -> String {
             let values = parameters.values(name)
             guard values.count == 1, let value = values.first, !value.isEmpty else {
-                throw refusal("expected one '\(name)', found \(values.count)")
+                throw refusal("expected one \(name.foundText), found \(values.count)")
             }
             return value
         }
@@ -37,7 +38,7 @@ public struct FrontChannelLogout: Sendable, Hashable {
         (issuer, sessionID) = (try single("iss"), try single("sid"))
         // With several issuers, `names` decides which session's it is.
         guard client.idTokenRules.issuer.accepts(issuer, as: client.provider.issuer.string) else {
-            throw refusal("expected 'iss' to be '\(client.provider.issuer)', found another")
+            throw refusal("expected 'iss' to be \(client.provider.issuer.description.foundText), found another")
         }
     }
 

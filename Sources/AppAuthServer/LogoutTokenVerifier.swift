@@ -96,7 +96,9 @@ public struct LogoutTokenVerifier: Sendable {
         guard let events = claims.members["events"]?.object else {
             throw refusal("expected 'events' to be an object, found \(claims.members["events"].foundKind)")
         }
-        guard let event = events[Self.event] else { throw refusal("expected the event '\(Self.event)', found none") }
+        guard let event = events[Self.event] else {
+            throw refusal("expected the event \(Self.event.foundText), found none")
+        }
         guard event.object != nil else { throw refusal("expected the event to be an object, found \(event.kind)") }
         // Step 6: a token with a nonce is an ID token.
         guard claims.members["nonce"] == nil else { throw refusal("expected no 'nonce', found one") }

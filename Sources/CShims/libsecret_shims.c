@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 // The parts of GLib, GIO and libsecret that are used here. They are declared by hand, so that a build needs no -dev
 // package. All are part of the ABI of these libraries.
@@ -39,6 +41,10 @@ enum { SECRET_IS_LOCKED = 2, SECRET_NO_SUCH_OBJECT = 3 };
 #define FUNCTIONS(X)                                                                                            \
     X(void *, g_bus_get_sync, (int, void *, GError **))                                                         \
     X(void, g_dbus_connection_set_exit_on_close, (void *, int))                                                 \
+    X(void *, g_dbus_connection_get_stream, (void *))                                                           \
+    X(size_t, g_socket_connection_get_type, (void))                                                             \
+    X(void *, g_socket_connection_get_socket, (void *))                                                         \
+    X(int, g_socket_get_fd, (void *))                                                                           \
     X(void *, g_application_get_default, (void))                                                                \
     X(uint32_t, g_dbus_error_quark, (void))                                                                     \
     X(uint32_t, g_io_error_quark, (void))                                                                       \
@@ -146,6 +152,18 @@ static enum shims_secret_code meaning(struct shims_secret_call *call, GError *er
     return code;
 }
 
+// Whether the bus is this user's or root's. A variable may name a place in /tmp, where another user has made a bus since.
+static bool is_trusted(const struct shims_secrets *s, void *bus) {
+    void *stream = s->g_dbus_connection_get_stream(bus);
+    if (!s->g_type_check_instance_is_a(stream, s->g_socket_connection_get_type())) return true;
+    struct ucred peer = {0};
+    socklen_t length = sizeof peer;
+    int descriptor = s->g_socket_get_fd(s->g_socket_connection_get_socket(stream));
+    // Over TCP, the kernel knows no peer.
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid == 0) return true;
+    return peer.uid == geteuid() || peer.uid == 0;
+}
+
 // This comes first, to distinguish a missing bus from all other failures.
 static enum shims_secret_code connect_bus(struct shims_secret_call *call) {
     const struct shims_secrets *s = call->secrets;
@@ -157,8 +175,11 @@ static enum shims_secret_code connect_bus(struct shims_secret_call *call) {
     }
     // By default, GLib ends a process whose session bus disappears. A program without GLib does not expect that.
     if (s->g_application_get_default() == NULL) s->g_dbus_connection_set_exit_on_close(bus, 0);
+    bool trusted = is_trusted(s, bus);
     s->g_object_unref(bus);
-    return SHIMS_SECRET_OK;
+    if (trusted) return SHIMS_SECRET_OK;
+    snprintf(call->problem, call->capacity, "the bus of DBUS_SESSION_BUS_ADDRESS belongs to another user");
+    return SHIMS_SECRET_DENIED;
 }
 
 static void *attributes(const struct shims_secrets *s, const struct shims_secret_place *place) {

@@ -5,7 +5,7 @@ extension StringProtocol {
     /// with a sentence of its own, for example with a command to paste.
     package var foundText: String { foundText(atMost: 200) }
 
-    package func foundText(atMost count: Int) -> String { "'\(within(quote: "'", instead: "’", length: count))'" }
+    package func foundText(atMost count: Int) -> String { "'" + within(quote: "'", instead: "’", length: count) + "'" }
 
     /// As `foundText`, for sentences: in double quotes, in which shells expand variables and commands too.
     package var foundSentence: String { "\"\(within(quote: "\"", instead: "'", length: 300))\"" }
@@ -18,6 +18,9 @@ extension StringProtocol {
                 case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation): instead
                 case ("\\", _): "/"
                 case ("$", _) where quote == "\"", ("`", _) where quote == "\"", ("!", _) where quote == "\"": " "
+                case ("^", _): scalar
+                // Accents and the like by themselves.
+                case (_, .modifierSymbol) where scalar.value < 0x1F000, ("\u{2B0}"..."\u{2FF}", _): instead
                 case _ where Self.quotes.contains(scalar): instead
                 default: scalar
                 }
@@ -27,11 +30,11 @@ extension StringProtocol {
         return String(shown).withSingleBlanks
     }
 
-    /// Characters that look like quotes, and are no punctuation that begins or ends something.
+    /// Characters that look like quotes, and are no punctuation that begins or ends something, and no accent by itself.
     private static var quotes: Set<Unicode.Scalar> {
         Set(
-            "`´„‚＂＇❛❜❝❞❟❠ʹʺʻʼˈˊˮ˝˵˶΄՚׳״ײߴᛌᑊ᳓᾿΅῭′″‴⁗‵‶〃〝〞〟゛ﾞꞌꞋ\u{1FFD}\u{374}\u{1FEF}\u{FF40}\u{1FBD}\u{1FFE}\u{7F5}\u{2BD}\u{2CB}\u{16F51}\u{2E42}\u{A8}\u{2037}\u{1425}🙶🙷🙸"
-                .unicodeScalars)
+            ("„‚＂＇❛❜❝❞❟❠՚՝׳״ײߴᛌᑊ᳓′″‴⁗‵‶〃〝〞〟ﾞꞌꞋ🙶🙷🙸"
+                + "\u{374}\u{7F5}\u{A717}\u{1425}\u{16F51}\u{16F52}\u{2037}\u{2E42}").unicodeScalars)
     }
 
     /// The text with a single space in place of each run of characters that are, or become, blank. In a terminal, a long
@@ -75,8 +78,11 @@ extension String {
         // With more words, it could be a sentence.
         let text = withSingleBlanks
         let isPlain = text.unicodeScalars.allSatisfy { scalar in
-            scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-                || " ._@+-’".unicodeScalars.contains(scalar)
+            // Not marks, and not letters that look like punctuation.
+            let isLetter =
+                scalar.properties.isAlphabetic
+                && ![.modifierLetter, .nonspacingMark, .spacingMark].contains(scalar.properties.generalCategory)
+            return isLetter || scalar.properties.numericType != nil || " ._@+-’".unicodeScalars.contains(scalar)
         }
         return isPlain && !text.contains(". ") && text.count { $0 == " " } < 3 ? text : foundText
     }

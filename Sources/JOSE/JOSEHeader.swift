@@ -22,7 +22,7 @@ struct JOSEHeader {
     func text(_ name: String) throws(JOSEError) -> String? {
         guard let value = members[name] else { return nil }
         guard let text = value.exactString else {
-            throw JOSEError("expected the header's '\(name)' to be a string, found \(value.kind)")
+            throw JOSEError("expected the header's \(name.foundText) to be a string, found \(value.kind)")
         }
         return text
     }

@@ -239,6 +239,6 @@ private struct JSONReader {
     /// What was found instead. Only punctuation is shown, because any other character may belong to a secret.
     private var found: String {
         guard let character = peek.map({ Character(Unicode.Scalar($0)) }) else { return ", found the end" }
-        return "{}[]:,\"".contains(character) ? ", found '\(character)'" : ", found something else"
+        return "{}[]:,\"".contains(character) ? ", found \(String(character).foundText)" : ", found something else"
     }
 }

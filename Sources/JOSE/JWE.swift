@@ -85,7 +85,7 @@ extension JWE.Header {
         func party(_ name: String) throws(JOSEError) -> [UInt8] {
             guard let text = try header.text(name) else { return [] }
             guard let bytes = Base64URL.decode(text) else {
-                throw JOSEError("expected the header's '\(name)' in base64url, found other characters")
+                throw JOSEError("expected the header's \(name.foundText) in base64url, found other characters")
             }
             return bytes
         }

@@ -30,7 +30,7 @@ package struct JWK: Sendable, Hashable {
     package init(_ json: JSON) throws(JOSEError) {
         guard let object = json.object else { throw JOSEError("expected a JWK, found no object") }
         for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"] where object[nonEmpty: name] != nil {
-            throw JOSEError("expected a public key, found the private member '\(name)'")
+            throw JOSEError("expected a public key, found the private member \(name.foundText)")
         }
         material = try Self.material(of: object)
         kid = try Self.text("kid", in: object)
@@ -81,7 +81,7 @@ package struct JWK: Sendable, Hashable {
     private static func text(_ name: String, in object: JSON.Object) throws(JOSEError) -> String? {
         guard let value = object[name] else { return nil }
         guard let text = value.exactString else {
-            throw JOSEError("expected the JWK's '\(name)' to be a string, found \(value.kind)")
+            throw JOSEError("expected the JWK's \(name.foundText) to be a string, found \(value.kind)")
         }
         return text
     }
@@ -90,7 +90,7 @@ package struct JWK: Sendable, Hashable {
         let text = try text(name, in: object)
         guard let bytes = text.flatMap(Base64URL.decode) else {
             throw JOSEError(
-                "expected the JWK's '\(name)' in base64url, found \(text == nil ? "none" : "other characters")")
+                "expected the JWK's \(name.foundText) in base64url, found \(text == nil ? "none" : "other characters")")
         }
         return bytes
     }

@@ -45,13 +45,13 @@ final class ProviderContext: @unchecked Sendable {
         let name = provider.rawValue
         // OpenSSL would take a name with a slash for the path of a library.
         guard !name.isEmpty, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }) else {
-            throw JOSEError("expected the name of a provider of OpenSSL, found '\(name)'")
+            throw JOSEError("expected the name of a provider of OpenSSL, found \(name.foundText)")
         }
         if provider == .tpm2 { try Self.requireTPM() }
         var (loaded, isMissing) = ([OpaquePointer?](repeating: nil, count: 2), CInt(0))
         // The digests of a TPM are slow.
         guard let pointer = shims_provider_open(name, "?provider=\(name),tpm2.digest!=yes", &loaded, &isMissing) else {
-            throw isMissing == 1 ? provider.missing : JOSEError("OpenSSL's provider '\(name)' does not start")
+            throw isMissing == 1 ? provider.missing : JOSEError("OpenSSL's provider \(name.foundText) does not start")
         }
         (self.pointer, self.loaded) = (pointer, loaded)
     }
@@ -86,6 +86,6 @@ extension KeyProvider {
             case .pkcs11: ". Install the package pkcs11-provider, which Debian has since version 13"
             default: ""
             }
-        return JOSEError("OpenSSL has no provider '\(rawValue)'\(hint)")
+        return JOSEError("OpenSSL has no provider \(rawValue.foundText)\(hint)")
     }
 }

@@ -56,7 +56,7 @@ struct PrivateJWK {
     private func secret(_ name: String, byteCount: Int) throws(JOSEError) -> [UInt8] {
         let bytes = try secret(name)
         guard bytes.count == byteCount else {
-            throw JOSEError("expected the JWK's '\(name)' to have \(byteCount) bytes, found \(bytes.count)")
+            throw JOSEError("expected the JWK's \(name.foundText) to have \(byteCount) bytes, found \(bytes.count)")
         }
         return bytes
     }
@@ -64,7 +64,7 @@ struct PrivateJWK {
     private func secret(_ name: String) throws(JOSEError) -> [UInt8] {
         guard let bytes = members[name]?.string.flatMap(Base64URL.decode), !bytes.isEmpty else {
             let found = members[name]?.string == nil ? members[name].foundKind : "other characters"
-            throw JOSEError("expected a private JWK with '\(name)' in base64url, found \(found)")
+            throw JOSEError("expected a private JWK with \(name.foundText) in base64url, found \(found)")
         }
         return bytes
     }

@@ -79,7 +79,7 @@ package final class PrivateKey: @unchecked Sendable {
                     ? JOSEError(
                         "this machine's TPM cannot load the key: another has made it, or the TPM was cleared, or has no room"
                     )
-                    : JOSEError("OpenSSL's provider '\(provider.rawValue)' has no such key, or needs its PIN")
+                    : JOSEError("OpenSSL's provider \(provider.rawValue.foundText) has no such key, or needs its PIN")
             }
             return key
         }
@@ -92,7 +92,7 @@ package final class PrivateKey: @unchecked Sendable {
         let key = try Optional(context).using { () throws(JOSEError) in
             guard let key = shims_provider_ec_generate(context.pointer, curve.rawValue) else {
                 ERR_clear_error()
-                throw JOSEError("OpenSSL's provider '\(provider.rawValue)' could not make a key")
+                throw JOSEError("OpenSSL's provider \(provider.rawValue.foundText) could not make a key")
             }
             return key
         }

@@ -19,7 +19,7 @@ package final class SigningKey: Sendable {
         if let provider {
             guard case .ecdsa(let curve) = algorithm.family else {
                 throw JOSEError(
-                    "OpenSSL's provider '\(provider.rawValue)' makes no keys for \(algorithm.rawValue) here")
+                    "OpenSSL's provider \(provider.rawValue.foundText) makes no keys for \(algorithm.rawValue) here")
             }
             return try SigningKey(PrivateKey(generatedBy: provider, curve), algorithm)
         }

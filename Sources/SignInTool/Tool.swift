@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import JOSE
 
 /// The command line: its commands, and the handling of errors and signals.
 struct Tool: ParsableCommand {
@@ -53,7 +54,7 @@ struct Tool: ParsableCommand {
             if let command = command as? any Command { return await run(command, arguments, line, interrupts, input) }
             if command is Tool || command is Helper {
                 let line = command is Tool ? "sign-in" : "sign-in helper"
-                throw WrongUsage("a command is missing; see '\(line) --help'")
+                throw WrongUsage("a command is missing; see \("\(line) --help".foundText)")
             }
             try command.run()
             return 0
@@ -170,12 +171,12 @@ struct Tool: ParsableCommand {
             ["Missing expected", "Unknown option", "Unexpected argument"].contains(where: message.hasPrefix)
         else { return nil }
         guard let (command, rest) = named(arguments) else {
-            return "expected a command first, found '\(name)'; see 'sign-in --help'"
+            return "expected a command first, found \(name.foundText); see 'sign-in --help'"
         }
         let line = arguments.dropLast(rest.count).joined(separator: " ")
         let options = Self.options(of: command)
         return rest.map { $0.prefix { $0 != "=" } }
             .first { $0.hasPrefix("--") && !options.contains(String($0)) }
-            .map { "there is no option '\($0)'; see 'sign-in \(line) --help'" }
+            .map { "there is no option \($0.foundText); see 'sign-in \(line) --help'" }
     }
 }

@@ -6,7 +6,7 @@ import Testing
 struct DeprecationTests {
     @Test(arguments: [
         ("AppAuthLegacy/TokenGrant+Password.swift", "public static func password(", "RFC 9700 §2.4"),
-        ("AppAuthLegacy/OPro.swift", "public static func oPRO(email:", "RFC 9700 §2.4"),
+        ("AppAuthLegacy/Dialect+OPro.swift", "public static func oPRO(email:", "RFC 9700 §2.4"),
         ("AppAuthLegacy/Dialect+Moltin.swift", "public static func moltinImplicit(", "RFC 9700 §2.5"),
         ("SevenPass/SevenPassGrants.swift", "public func signIn(login:", "RFC 9700 §2.4"),
     ])

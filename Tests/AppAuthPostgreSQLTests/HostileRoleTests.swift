@@ -258,6 +258,24 @@ struct HostileRoleTests {
         }
     }
 
+    @Test func `a connection whose table has gone does not use the one of another role`() async throws {
+        try await withHostileRole { server, role in
+            try server.sql("GRANT CREATE ON SCHEMA public TO \(role.service)")
+            let database = try PostgreSQLDatabase(role.connection)
+            try await database.createTable()
+            let store = database.store(for: "one")
+            try await store.put(.sample("ours"))
+            try server.sql("DROP TABLE public.appauth_session")
+            #expect(await authError { try await store.load() }?.storeProblem == .unavailable)
+            try role.run(
+                """
+                CREATE TABLE appauth_session (key text, record bytea, key_id text, version int8, lock_number int8);
+                GRANT ALL ON appauth_session TO PUBLIC
+                """)
+            #expect(await authError { try await store.put(.sample("ours")) }?.storeProblem == .denied)
+        }
+    }
+
     @Test func `names with and without the schema mean one lock and one row`() async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()

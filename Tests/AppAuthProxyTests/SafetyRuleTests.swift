@@ -63,6 +63,7 @@ import Testing
         Case("TRACK, in any case", get("/v1/items", "PATCH"), get("/v1/items", "track"), 405),
         Case("dot segments before an escape", get("/v1/..a%20b"), get("/v1/..%20/v2"), 404),
         Case("a dot before a letter", get("/v1/.%E3%81%82"), get("/v1/.%20/v2"), 404),
+        Case("a source to move", with("X-Source: v"), with("X-Amz-Rename-Source: v"), 400),
         Case("another method", with("X-HTTP: DELETE"), with("X-HTTP-Method-Override: DELETE"), 400),
         Case("another path", with("X-URL: /"), with("X-Original-URL: /v2"), 400),
         Case("underscores", with("X-URL: /"), with("X_URL: /"), 400),

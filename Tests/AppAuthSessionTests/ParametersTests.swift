@@ -41,6 +41,28 @@ struct ParametersTests {
         }
     }
 
+    /// Its tokens have another audience.
+    @Test(arguments: [("https://api.example/a", true), ("https://api.example/b", false)])
+    func `a session goes on after a later sign-in only if that is for the same resources`(later: String, goesOn: Bool)
+        async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.resources = ["https://api.example/a", "https://api.example/b"]
+        try await World.run(configuration) { world in
+            let store = TestStore()
+            func signIn(for resource: String) async throws -> AuthState {
+                var options = AuthorizationRequest.Options()
+                options.resources = [resource]
+                let response = try await world.authorize(world.client(), options: options)
+                return try await AuthState.exchange(response, store: store, environment: world.environment)
+            }
+            let first = try await signIn(for: "https://api.example/a")
+            _ = try await signIn(for: later)
+            let error = await authError { try await first.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == (goesOn ? nil : "session_replaced"))
+        }
+    }
+
     // RFC 8707 §2.1, §2.2.
     @Test func `a resource is sent in the authorization request, with the code, and in a refresh for it`() async throws
     {

@@ -86,7 +86,7 @@ extension BrowserCommand {
     /// Base64 of UTF-16, which neither Windows nor PowerShell can take for something else than one script. The URL is
     /// percent-encoded and has no quote.
     private static func powerShellScript(opening url: String) -> String {
-        Data("Start-Process '\(url)'".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }).base64EncodedString()
+        Data(("Start-Process '" + url + "'").utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }).base64EncodedString()
     }
 }
 

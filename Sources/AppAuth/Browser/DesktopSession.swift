@@ -39,7 +39,8 @@ package struct DesktopSession: Sendable, Hashable {
         return DesktopSession(
             environment: environment, user: geteuid(),
             // X11 access requires a file of the user, and Wayland access a socket in the user's folder.
-            desktopOwner: owner(of: environment["XAUTHORITY"]) ?? owner(of: environment["XDG_RUNTIME_DIR"]),
+            desktopOwner: owner(ofDesktop: environment["XAUTHORITY"])
+                ?? owner(ofDesktop: environment["XDG_RUNTIME_DIR"]),
             loginUser: loginUser, hasOtherUsers: nil,
             hasEveryUser: words("/proc/self/uid_map") == ["0", "0", "4294967295"],
             hasWindowsKernel: words("/proc/sys/kernel/osrelease").joined().lowercased().contains("microsoft"),
@@ -66,6 +67,22 @@ package struct DesktopSession: Sendable, Hashable {
         // The administrator may hide other users' processes (hidepid in proc(5)).
         let isHidden = Self.owner(of: "/proc/1") == nil
         return isHidden || processes.contains { Self.owner(of: "/proc/\($0)").map(accepts) == false }
+    }
+
+    /// Returns the owner of a file of the desktop; nil if yet another user could have put it there, as in /tmp.
+    package static func owner(ofDesktop path: String?) -> UInt32? {
+        guard let path, let found = realpath(path, nil) else { return nil }
+        defer { free(found) }
+        var place = String(cString: found)
+        guard let owner = owner(of: place) else { return nil }
+        while place != "/", let end = place.lastIndex(of: "/") {
+            place = end == place.startIndex ? "/" : String(place[..<end])
+            var folder = stat()
+            guard stat(place, &folder) == 0, folder.st_mode & 0o022 == 0, [0, owner].contains(folder.st_uid) else {
+                return nil
+            }
+        }
+        return owner
     }
 
     private static func owner(of path: String?) -> UInt32? {

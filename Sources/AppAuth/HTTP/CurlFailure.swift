@@ -1,6 +1,7 @@
 internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
+internal import JOSE
 
 /// The failure of a transfer, and its meaning for the caller.
 struct CurlFailure: Sendable {
@@ -116,7 +117,7 @@ struct CurlFailure: Sendable {
     private func connection(_ target: HTTPTarget) -> String {
         let (host, peer) = (target.host, target.hostAndPort)
         switch code {
-        case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host '\(host)'"
+        case SHIMS_CURLE_COULDNT_RESOLVE_HOST: return "could not resolve host \(host.foundText)"
         case SHIMS_CURLE_COULDNT_RESOLVE_PROXY: return "could not resolve the proxy for \(host)"
         case SHIMS_CURLE_COULDNT_CONNECT where isOfProxy(target):
             return "could not connect to the proxy for \(peer): \(words)"
@@ -141,7 +142,7 @@ struct CurlFailure: Sendable {
             if requestBegan {
                 "no complete response from \(target.host) within \(limits.total.inWords)"
             } else if detail.hasPrefix("Resolving") {
-                "could not resolve host '\(target.host)' within \(min(limits.connect, limits.total).inWords)"
+                "could not resolve host \(target.host.foundText) within \(min(limits.connect, limits.total).inWords)"
             } else {
                 "no connection to \(target.hostAndPort) within \(min(limits.connect, limits.total).inWords)"
             }
@@ -166,10 +167,10 @@ struct CurlFailure: Sendable {
     private var words: String {
         // libcurl quotes the proxy's URL here, which may contain a password.
         guard !detail.hasPrefix("Unsupported proxy") else { return "the proxy's URL is not supported" }
-        for prefix in ["SSL certificate problem: ", "SSL: "] where detail.hasPrefix(prefix) {
-            return String(detail.dropFirst(prefix.count))
-        }
-        return detail.isEmpty ? meaning : detail
+        let prefix = ["SSL certificate problem: ", "SSL: "].first(where: detail.hasPrefix) ?? ""
+        let words = String(detail.dropFirst(prefix.count))
+        // libcurl repeats the names in a certificate as they are.
+        return words.isEmpty ? meaning : words.contains("'") ? words.foundSentence : words
     }
 }
 

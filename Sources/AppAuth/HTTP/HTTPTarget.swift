@@ -1,5 +1,6 @@
 package import AppAuthProtocol
 package import HTTPTypes
+internal import JOSE
 
 /// The target of a request: its URL, and its host for messages that must not contain path and query.
 package struct HTTPTarget: Sendable, Hashable {
@@ -11,7 +12,8 @@ package struct HTTPTarget: Sendable, Hashable {
     /// - Throws: ``AuthError`` with the code `invalid_configuration`.
     package init(_ request: HTTPRequest) throws(AuthError) {
         guard let scheme = request.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-            throw HTTPTarget.refused("expected an http or https URL, found the scheme '\(request.scheme ?? "")'")
+            throw HTTPTarget.refused(
+                "expected an http or https URL, found the scheme \((request.scheme ?? "").foundText)")
         }
         guard let authority = request.authority, let (host, port) = HTTPTarget.split(authority) else {
             // The authority is not in the message, since it may contain a password.

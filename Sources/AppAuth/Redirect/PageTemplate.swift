@@ -67,7 +67,7 @@ package struct PageTemplate: Sendable {
     private func icon(_ mark: String, _ color: CompletionPages.Color) -> String {
         "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
             + "%3Ccircle cx='12' cy='12' r='12' fill='%23\(color.css.dropFirst())'/%3E"
-            + "%3Cpath d='\(mark)' fill='none' stroke='%23fff' stroke-width='2.5' stroke-linecap='round' "
+            + "%3Cpath d='" + mark + "' fill='none' stroke='%23fff' stroke-width='2.5' stroke-linecap='round' "
             + "stroke-linejoin='round'/%3E%3C/svg%3E"
     }
 

@@ -1,6 +1,7 @@
 internal import AppAuthProtocol
 internal import AppAuthSession
 internal import Glibc
+internal import JOSE
 
 extension FileTokenStore {
     /// Creates the store of an app: `$XDG_STATE_HOME/ID/session.json`, or `~/.local/state/ID/session.json` if the variable
@@ -24,7 +25,7 @@ extension FileTokenStore {
         guard !appID.isEmpty, appID != ".", appID != "..", !appID.utf8.contains(where: { $0 == 0 || $0 == 0x2F }) else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an app ID that can be the name of a folder, found '\(appID)'", outcome: .notSent)
+                "expected an app ID that can be the name of a folder, found \(appID.foundText)", outcome: .notSent)
         }
         let folder =
             if let state = try variable("XDG_STATE_HOME"), state.hasPrefix("/") { state } else {

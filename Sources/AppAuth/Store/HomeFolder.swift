@@ -29,7 +29,7 @@ package enum HomeFolder {
         guard let home = try PathVariable.value("HOME") else { return nil }
         guard home.hasPrefix("/") else {
             throw AuthError(
-                .store, .store, "HOME is '\(home.onOneLine)': expected an absolute path", outcome: .notSent)
+                .store, .store, "HOME is \(home.onOneLine.foundText): expected an absolute path", outcome: .notSent)
         }
         return home
     }

@@ -24,7 +24,7 @@ public struct SessionEncryptionKey: Sendable {
         guard bytes.count == ContentEncryption.a256GCM.keyByteCount, !id.isEmpty, !PassphraseKeys.areOwn(id) else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an encryption key of 32 bytes, with a name that does not begin with scrypt:, found '\(id)' with "
+                "expected an encryption key of 32 bytes, with a name that does not begin with scrypt:, found \(id.foundText) with "
                     + "\(bytes.count) bytes",
                 outcome: .notSent)
         }
@@ -58,7 +58,7 @@ public struct SessionEncryptionKey: Sendable {
         func refusal(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
-                "the systemd credential '\(name)' cannot be read: \(why). Check the unit's LoadCredential=",
+                "the systemd credential \(name.foundText) cannot be read: \(why). Check the unit's LoadCredential=",
                 outcome: .notSent)
         }
         guard let folder else { throw refusal("$CREDENTIALS_DIRECTORY is not set") }

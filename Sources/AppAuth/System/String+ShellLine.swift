@@ -22,7 +22,7 @@ extension String {
             let run = rest.prefix { $0.needsDoubleQuotes == first.needsDoubleQuotes }
             rest = rest[run.endIndex...]
             let text = String(run)
-            quoted += first.needsDoubleQuotes ? "\"\(text.replacing("\\", with: "\\\\"))\"" : "'\(text)'"
+            quoted += first.needsDoubleQuotes ? "\"\(text.replacing("\\", with: "\\\\"))\"" : "'" + text + "'"
         }
         return quoted
     }

@@ -52,7 +52,8 @@ public struct AuthorizationDetail: Sendable, Hashable {
         func list(_ name: String) throws -> [String] {
             guard let value = take(name) else { return [] }
             guard let strings = value.strings else {
-                throw refusal("expected '\(name)' to be an array of strings, found \(JSON?(value).foundStrings)")
+                throw refusal(
+                    "expected \(name.foundText) to be an array of strings, found \(JSON?(value).foundStrings)")
             }
             return strings
         }

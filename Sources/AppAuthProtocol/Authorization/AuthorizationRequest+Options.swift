@@ -80,7 +80,8 @@ extension AuthorizationRequest {
                 switch parameter.name {
                 case "max_age" where options.maxAge == nil:
                     guard let seconds = Int(parameter.value), seconds >= 0 else {
-                        throw Self.refusal("expected 'max_age' to be a number of seconds, found '\(parameter.value)'")
+                        throw Self.refusal(
+                            "expected 'max_age' to be a number of seconds, found \(parameter.value.foundText)")
                     }
                     options.maxAge = seconds
                 case "acr_values" where options.acrValues.isEmpty:
@@ -96,7 +97,7 @@ extension AuthorizationRequest {
                     guard let mode = ResponseMode(rawValue: parameter.value) else {
                         throw Self.refusal(
                             "expected 'response_mode' to be query, form_post, jwt, query.jwt or form_post.jwt, found "
-                                + "'\(parameter.value)'")
+                                + parameter.value.foundText)
                     }
                     options.responseMode = mode
                 default: options.additionalParameters.append(parameter)
@@ -125,7 +126,7 @@ extension AuthorizationRequest {
             guard scope.contains(.openID) else {
                 throw Self.refusal(
                     "expected the scope openid for the response type code id_token, found "
-                        + "\(scope.spaceDelimited.map { "'\($0)'" } ?? "none")")
+                        + "\(scope.spaceDelimited?.foundText ?? "none")")
             }
             guard let responseMode, responseMode.isPosted || responseMode.isSigned, responseMode != .jwt else {
                 throw Self.refusal(

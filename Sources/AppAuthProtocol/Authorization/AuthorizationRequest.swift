@@ -161,7 +161,7 @@ public struct AuthorizationRequest: Sendable {
         else { return }
         throw AuthError(
             .invalidMetadata, .authorization,
-            "expected an 'authorization_endpoint' without the parameter '\(name)', which the app sets",
+            "expected an 'authorization_endpoint' without the parameter \(name.foundText), which the app sets",
             outcome: .notSent)
     }
 
@@ -223,7 +223,7 @@ extension FormParameters {
 
 extension AuthorizationRequest: CustomStringConvertible, CustomReflectable {
     /// Names only client and provider, because ``url`` contains the state.
-    public var description: String { "authorization request of '\(client.id)' to \(client.provider.issuer)" }
+    public var description: String { "authorization request of \(client.id.foundText) to \(client.provider.issuer)" }
     /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

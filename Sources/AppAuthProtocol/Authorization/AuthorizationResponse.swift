@@ -55,7 +55,9 @@ extension AuthorizationRequest {
         let explanation = ["error_description", "error_uri"]
         var compared = parameters
         if !parameters.values("error").allSatisfy(\.isEmpty) { explanation.forEach { compared.remove($0) } }
-        if let name = compared.repeatedName { throw refusal("expected each parameter once, found '\(name)' twice") }
+        if let name = compared.repeatedName {
+            throw refusal("expected each parameter once, found \(name.foundText) twice")
+        }
         try checkIssuer(parameters.values("iss").first)
         // RFC 6749 §3.1: a parameter without a value counts as absent.
         if let error = parameters.values("error").first, !error.isEmpty {

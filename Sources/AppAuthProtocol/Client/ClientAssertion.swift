@@ -23,7 +23,8 @@ private struct ClientAssertionSource: EnvironmentKey, Sendable {
     static let defaultValue = ClientAssertionSource { name in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.clientAssertion to return the assertion '\(name)', found none", outcome: .notSent)
+            "expected Environment.clientAssertion to return the assertion \(name.foundText), found none",
+            outcome: .notSent)
     }
 }
 

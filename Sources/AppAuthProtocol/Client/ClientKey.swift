@@ -126,7 +126,7 @@ public struct ClientKey: Sendable {
 
 extension ClientKey: CustomStringConvertible, CustomReflectable {
     /// The key's name, without the key.
-    public var description: String { "client key\(keyID.map { " '\($0)'" } ?? "")" }
+    public var description: String { "client key\(keyID.map { " \($0.foundText)" } ?? "")" }
     /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
@@ -146,6 +146,6 @@ private struct ClientKeySource: EnvironmentKey, Sendable {
     static let defaultValue = ClientKeySource { name in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.clientKey to return the key '\(name)', found none", outcome: .notSent)
+            "expected Environment.clientKey to return the key \(name.foundText), found none", outcome: .notSent)
     }
 }

@@ -64,7 +64,7 @@ public struct DecryptionKey: Sendable {
 
 extension DecryptionKey: CustomStringConvertible, CustomReflectable {
     /// The key's name, without the key.
-    public var description: String { "decryption key\(keyID.map { " '\($0)'" } ?? "")" }
+    public var description: String { "decryption key\(keyID.map { " \($0.foundText)" } ?? "")" }
     /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

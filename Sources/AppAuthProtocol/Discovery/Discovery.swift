@@ -153,7 +153,7 @@ public final class Discovery: Sendable {
                 : "If you trust it, use exactly that issuer\(isSlash ? " (check the trailing slash)" : "")"
             throw AuthError(
                 .issuerMismatch, .discovery,
-                "the provider at '\(name.issuer)' calls itself \(found.foundText). \(remedy)")
+                "the provider at \(name.issuer.description.foundText) calls itself \(found.foundText). \(remedy)")
         }
         if var members = json.object, name.policy.template != nil {
             members["issuer"] = .string(name.issuer.string)

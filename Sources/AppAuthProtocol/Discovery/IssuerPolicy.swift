@@ -35,7 +35,7 @@ public enum IssuerPolicy: Sendable, Hashable {
                 return "expected 'tid' to be the UUID of a tenant, found \(claims["tid"].foundText)"
             }
             guard tenants?.contains(tenant) ?? true else {
-                return "expected 'tid' to be an accepted tenant, found '\(tenant)'"
+                return "expected 'tid' to be an accepted tenant, found \(tenant.foundText)"
             }
             expected = template.replacing(Self.placeholder, with: tenant)
         }

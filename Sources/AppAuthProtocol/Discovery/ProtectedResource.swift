@@ -47,7 +47,7 @@ public struct ProtectedResource: Sendable, Hashable {
         guard let resource = url.resource(named: found, isWellKnown: isWellKnown) else {
             throw AuthError(
                 .resourceMismatch, .discovery,
-                "the metadata at \(location) is about the resource \(found.foundText), not '\(url)'. If you trust "
+                "the metadata at \(location) is about the resource \(found.foundText), not \(url.description.foundText). If you trust "
                     + "it, use exactly that URL")
         }
         (authorizationServers, objection) = Self.servers(object.members["authorization_servers"], of: url)
@@ -108,7 +108,8 @@ public struct ProtectedResource: Sendable, Hashable {
             guard lists(chosen) else {
                 throw AuthError(
                     .issuerMismatch, .discovery,
-                    "the resource \(url) does not accept tokens of '\(chosen)'. Its authorization servers: \(names)")
+                    "the resource \(url) does not accept tokens of \(chosen.description.foundText). Its authorization servers: \(names)"
+                )
             }
             return chosen
         }

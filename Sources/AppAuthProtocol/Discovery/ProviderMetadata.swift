@@ -1,3 +1,5 @@
+internal import JOSE
+
 /// A provider's metadata (OpenID Connect Discovery §3, RFC 8414 §2): its issuer, its endpoints and what it supports.
 ///
 /// It comes from ``Discovery``, which has checked that the document names the requested issuer. For a server without
@@ -42,7 +44,8 @@ public struct ProviderMetadata: Sendable, Hashable {
         _ = try url(of: .keys)
         for name in Self.algorithmLists where members[name] != nil {
             guard members[name]?.strings != nil else {
-                throw Self.invalid("expected '\(name)' to be an array of strings, found \(members[name].foundStrings)")
+                throw Self.invalid(
+                    "expected \(name.foundText) to be an array of strings, found \(members[name].foundStrings)")
             }
         }
     }
@@ -91,7 +94,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     public func require(_ endpoint: Endpoint) throws -> SecureURL {
         guard let url = try url(of: endpoint) else {
             throw Self.invalid(
-                "the provider \(issuer) has no '\(endpoint.rawValue)'\(isDiscovered ? " in its metadata" : "")")
+                "the provider \(issuer) has no \(endpoint.rawValue.foundText)\(isDiscovered ? " in its metadata" : "")")
         }
         return url
     }
@@ -131,11 +134,11 @@ public struct ProviderMetadata: Sendable, Hashable {
         guard let value = members?[nonEmpty: name] else { return nil }
         let name = path + name
         guard let text = value.string else {
-            throw Self.invalid("expected '\(name)' to be a string, found \(value.kind)")
+            throw Self.invalid("expected \(name.foundText) to be a string, found \(value.kind)")
         }
         let url: SecureURL
         do { url = try SecureURL(text, isTyped: false) } catch let error as AuthError {
-            throw Self.invalid("'\(name)': \(error.message)")
+            throw Self.invalid("\(name.foundText): \(error.message)")
         }
         try allow(url, as: name)
         return url
@@ -144,7 +147,7 @@ public struct ProviderMetadata: Sendable, Hashable {
     /// Rejects a URL that the issuer may not name.
     package func allow(_ url: SecureURL, as name: String) throws {
         guard isDiscovered, let objection = url.objection(namedBy: issuer.url) else { return }
-        throw Self.invalid("'\(name)': \(objection)")
+        throw Self.invalid("\(name.foundText): \(objection)")
     }
 
     private static func invalid(_ message: String) -> AuthError { AuthError(.invalidMetadata, .discovery, message) }

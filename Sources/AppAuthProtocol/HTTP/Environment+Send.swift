@@ -88,10 +88,9 @@ extension TransportResponse {
         from url: SecureURL, stage: AuthError.Stage, expected: HTTPResponse.Status = .ok
     ) -> AuthError {
         let code = status.code
-        let location = "\(url.scheme)://\(url.authority)\(url.path)"
         let hint = (300..<400).contains(code) ? ". Redirects are never followed" : ""
         return AuthError(
-            .invalidResponse, stage, "expected status \(expected.code) from \(location), found \(code)\(hint)",
+            .invalidResponse, stage, "expected status \(expected.code) from \(url.place), found \(code)\(hint)",
             outcome: code >= 500 || status.kind == .successful ? .perhapsProcessed : .refused,
             isTemporary: status.isTemporary, httpStatus: code, retryAfter: retryAfter)
     }

@@ -1,5 +1,6 @@
 package import FoundationEssentials
 internal import HTTPTypes
+internal import JOSE
 
 /// The JSON object of a response, with strict access: a member must have the right type, unless it is absent.
 ///
@@ -50,7 +51,7 @@ package struct ResponseObject {
 
     private func string(_ name: String, _ value: JSON) throws -> String {
         guard let text = value.exactString else {
-            throw refusal("expected '\(name)' to be a string, found \(value.kind)")
+            throw refusal("expected \(name.foundText) to be a string, found \(value.kind)")
         }
         return text
     }
@@ -62,7 +63,9 @@ package struct ResponseObject {
     /// Reads a string that is only shown to users: a broken character does no harm in it.
     package func shownText(_ name: String) throws -> String? {
         guard let value = members[nonEmpty: name] else { return nil }
-        guard let text = value.string else { throw refusal("expected '\(name)' to be a string, found \(value.kind)") }
+        guard let text = value.string else {
+            throw refusal("expected \(name.foundText) to be a string, found \(value.kind)")
+        }
         return text
     }
 
@@ -73,7 +76,7 @@ package struct ResponseObject {
         let isVisible = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
         guard length <= count, isVisible else {
             let found = length <= count ? "other characters" : "\(length)"
-            throw refusal("expected '\(name)' to be 1 to \(count) visible ASCII characters, found \(found)")
+            throw refusal("expected \(name.foundText) to be 1 to \(count) visible ASCII characters, found \(found)")
         }
         return text
     }
@@ -95,7 +98,7 @@ package struct ResponseObject {
     package func secret(_ name: String) throws -> Secret? { try text(name).map { Secret($0) } }
 
     package func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
-        guard let value = try read(name) else { throw refusal("expected '\(name)', found none") }
+        guard let value = try read(name) else { throw refusal("expected \(name.foundText), found none") }
         return value
     }
 
@@ -104,7 +107,7 @@ package struct ResponseObject {
         guard let value = members[name] else { return nil }
         guard let strings = value.stringOrStrings else {
             throw refusal(
-                "expected '\(name)' to be a string or an array of strings, found \(members[name].foundStrings)")
+                "expected \(name.foundText) to be a string or an array of strings, found \(members[name].foundStrings)")
         }
         return strings
     }
@@ -115,9 +118,9 @@ package struct ResponseObject {
         guard let text = try nonEmptyString(name) else { return nil }
         let url: SecureURL
         do { url = try SecureURL(text, isTyped: false) } catch let error as AuthError {
-            throw refusal("'\(name)': \(error.message)")
+            throw refusal("\(name.foundText): \(error.message)")
         }
-        if let objection = server.flatMap(url.objection(namedBy:)) { throw refusal("'\(name)': \(objection)") }
+        if let objection = server.flatMap(url.objection(namedBy:)) { throw refusal("\(name.foundText): \(objection)") }
         return url
     }
 
@@ -125,7 +128,8 @@ package struct ResponseObject {
     package func time(_ name: String) throws -> Date? {
         guard let value = members[name] else { return nil }
         guard let seconds = value.double, (0...Self.latestTime).contains(seconds) else {
-            throw refusal("expected '\(name)' to be a number of seconds since 1970, found \(members[name].foundNumber)")
+            throw refusal(
+                "expected \(name.foundText) to be a number of seconds since 1970, found \(members[name].foundNumber)")
         }
         return Date(timeIntervalSince1970: seconds)
     }
@@ -158,7 +162,8 @@ package struct ResponseObject {
         let found = Self.number(value).map { isClamped ? min(max(range.lowerBound, $0), range.upperBound) : $0 }
         guard let found, range.contains(found) else {
             let found = members[name].foundNumber
-            throw refusal("expected '\(name)' to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
+            throw refusal(
+                "expected \(name.foundText) to be \(least) to \(Self.longestLifetime) seconds, found \(found)")
         }
         return Int(found.rounded(rounding))
     }

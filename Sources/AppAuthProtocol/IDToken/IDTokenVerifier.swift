@@ -175,13 +175,14 @@ public struct IDTokenVerifier: Sendable {
         if let essential = expected.essentialACRValues {
             guard let found, essential.isEmpty || essential.contains(where: found.isExactly) else {
                 throw Self.refusal(
-                    "expected 'acr' to be one of '\(essential.joined(separator: " "))', found \(claims["acr"].foundText)"
+                    "expected 'acr' to be one of \(essential.joined(separator: " ").foundText), found \(claims["acr"].foundText)"
                 )
             }
         }
         if let found, !expected.acrValues.isEmpty, !expected.acrValues.contains(where: found.isExactly) {
             throw Self.refusal(
-                "expected 'acr' to be one of '\(expected.acrValues.joined(separator: " "))', found \(found.foundText)")
+                "expected 'acr' to be one of \(expected.acrValues.joined(separator: " ").foundText), found \(found.foundText)"
+            )
         }
     }
 
@@ -196,12 +197,13 @@ public struct IDTokenVerifier: Sendable {
             // No specification says which digest belongs to ML-DSA.
             guard isRequired else { return }
             throw Self.refusal(
-                "expected an algorithm whose digest is known for '\(name)', found \(algorithm.foundText)")
+                "expected an algorithm whose digest is known for \(name.foundText), found \(algorithm.foundText)")
         }
         let expected = Base64URL.encode(Array(hash.prefix(hash.count / 2)))
-        guard let found = claims[name] else { throw Self.refusal("expected '\(name)', found none") }
+        guard let found = claims[name] else { throw Self.refusal("expected \(name.foundText), found none") }
         guard let text = found.string, constantTimeEqual(text, expected) else {
-            throw Self.refusal("expected '\(name)' to be '\(expected)', found \(claims[name].foundText)")
+            throw Self.refusal(
+                "expected \(name.foundText) to be \(expected.foundText), found \(claims[name].foundText)")
         }
     }
 

@@ -115,7 +115,7 @@ extension IDTokenVerifier {
         let isSameIssuer = client.idTokenRules.issuer == .exact || idToken.issuer.isExactly(previous.issuer)
         guard !isSameIssuer || !idToken.subject.isExactly(previous.subject) else { return }
         let name = isSameIssuer ? "sub" : "iss"
-        var error = Self.refusal("expected the same '\(name)' as before the refresh, found another")
+        var error = Self.refusal("expected the same \(name.foundText) as before the refresh, found another")
         error.isForeign = true
         throw error
     }

@@ -141,9 +141,10 @@ package struct ClaimsVerifier: Sendable {
     func seconds(_ name: String, _ presence: Presence, in claims: JSON.Object) throws -> Double? {
         let found = claims[name]
         guard presence.covers(found) else { return nil }
-        guard let found else { throw refusal("expected '\(name)', found none") }
+        guard let found else { throw refusal("expected \(name.foundText), found none") }
         guard let seconds = found.double, (0...ResponseObject.latestTime).contains(seconds) else {
-            throw refusal("expected '\(name)' to be a number of seconds since 1970, found \(claims[name].foundNumber)")
+            throw refusal(
+                "expected \(name.foundText) to be a number of seconds since 1970, found \(claims[name].foundNumber)")
         }
         return seconds
     }

@@ -129,7 +129,7 @@ extension Client {
         let algorithm = SignatureAlgorithm(rawValue: name)
         guard algorithms.contains(where: { algorithm?.isNamed($0) ?? $0.isExactly(name) }) else {
             let expected = algorithms.joined(separator: " ")
-            throw JOSEError("expected an algorithm of '\(expected)', found \(name.foundText)")
+            throw JOSEError("expected an algorithm of \(expected.foundText), found \(name.foundText)")
         }
     }
 

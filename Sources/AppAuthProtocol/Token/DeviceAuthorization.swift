@@ -68,7 +68,7 @@ public struct DeviceAuthorization: Sendable {
     private static func code(_ name: String, in object: ResponseObject, atMost count: Int) throws -> String {
         let code = try object.required(name) { try object.text($0, atMost: count) }
         guard !code.hasPrefix(" "), !code.hasSuffix(" ") else {
-            throw object.refusal("expected '\(name)' without leading or trailing spaces, found some")
+            throw object.refusal("expected \(name.foundText) without leading or trailing spaces, found some")
         }
         return code
     }
@@ -77,7 +77,7 @@ public struct DeviceAuthorization: Sendable {
 extension DeviceAuthorization: CustomStringConvertible, CustomReflectable {
     /// Names only client and provider, because any holder of the user code can use it.
     public var description: String {
-        "device authorization of '\(request.client.id)' by \(request.client.provider.issuer)"
+        "device authorization of \(request.client.id.foundText) by \(request.client.provider.issuer)"
     }
     /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }

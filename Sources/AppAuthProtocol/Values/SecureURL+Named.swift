@@ -7,7 +7,7 @@ extension SecureURL {
     /// with tokens in them, to local services, which a browser would protect.
     package func objection(namedBy server: SecureURL) -> String? {
         guard isThisMachine, !server.isThisMachine else { return nil }
-        return "\(scheme)://\(authority)\(path) is on this computer, so only a server on this computer may name it, "
+        return "\(place) is on this computer, so only a server on this computer may name it, "
             + "not \(server.scheme)://\(server.authority)"
     }
 

@@ -80,7 +80,8 @@ public struct SecureURL: Sendable, Hashable {
         case "http" where isLoopback: break
         case "http":
             let rest = part(authorityStart..<string.utf8.count)
-            throw refuse("http is allowed for loopback hosts only. Use 'https://\(Self.excerpt(rest))'")
+            throw refuse(
+                "http is allowed for loopback hosts only. Use \("https://\(Self.excerpt(rest))".shownURL.foundText)")
         default: throw refuse("its scheme is not https")
         }
     }
@@ -92,6 +93,9 @@ public struct SecureURL: Sendable, Hashable {
     public var origin: String {
         "\(scheme)://\(host):\(port ?? (scheme == "https" ? 443 : 80))"
     }
+
+    /// The URL for messages: without the query, which may have secrets, and encoded as ``String/shownURL``.
+    package var place: String { "\(scheme)://\(authority)\(path)".shownURL }
 
     /// The host for users, with the port unless it is the default one.
     package var shownHost: String {
@@ -132,7 +136,7 @@ public struct SecureURL: Sendable, Hashable {
         let scheme = ["https:", "http:"].first { string.lowercased().hasPrefix($0) } ?? ""
         let rest = String(string.dropFirst(scheme.count).drop { $0 == "/" })
         guard let url = try? SecureURL("https://" + rest), !url.authority.hasSuffix(":") else { return nil }
-        return ". Use '\(url.isLoopback ? "http" : "https")://\(excerpt(rest))'"
+        return ". Use \("\(url.isLoopback ? "http" : "https")://\(excerpt(rest))".shownURL.foundText)"
     }
 
     /// Returns the part of a rejected URL that may be shown: not user information, query or fragment, which may be

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import JOSE
 
 /// The provider's response to a ``BackchannelAuthenticationRequest`` (CIBA Core §7.3). It now asks the user.
 public struct BackchannelAuthentication: Sendable {
@@ -37,7 +38,7 @@ public struct BackchannelAuthentication: Sendable {
 extension BackchannelAuthentication: CustomStringConvertible, CustomReflectable {
     /// Names only client and provider.
     public var description: String {
-        "backchannel authentication of '\(request.client.id)' by \(request.client.provider.issuer)"
+        "backchannel authentication of \(request.client.id.foundText) by \(request.client.provider.issuer)"
     }
     /// A mirror without children, so that `dump` prints no more.
     public var customMirror: Mirror { Mirror(self, children: []) }

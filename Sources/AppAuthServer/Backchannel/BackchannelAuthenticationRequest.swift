@@ -83,7 +83,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
         }
         // §7.1: openid is REQUIRED.
         guard scope.contains(.openID) else {
-            throw Self.refusal("expected the scope to contain openid, found '\(scope.spaceDelimited ?? "")'")
+            throw Self.refusal("expected the scope to contain openid, found \((scope.spaceDelimited ?? "").foundText)")
         }
         try scope.check(for: .authorization)
         guard hint.parameter.value?.isEmpty == false else { throw Self.refusal("expected a hint, found an empty one") }

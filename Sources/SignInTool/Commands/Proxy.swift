@@ -77,7 +77,8 @@ struct Proxy: Command {
         guard resource != nil, !named, session.profile == nil else { return session }
         let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
         let entries = try await StateFolder.entries(stores).filter { entry in
-            (try? entry.record.get().isOwnResource(server)) == true
+            // Not one of a provider that merely lists the resource.
+            (try? entry.record.get()).map { !$0.resources.isEmpty && $0.isOwnResource(server) } == true
         }
         guard let entry = entries.first else {
             let line = ["sign-in", "login", "--resource", server.string].shellLine
@@ -110,7 +111,8 @@ struct Proxy: Command {
     }
 }
 
-/// The session of a proxy. If it has ended, the store is read again, since the user may have signed in.
+/// The session of a proxy. If it has ended, the store is read again, since the user may have signed in. A session for something
+/// else is not used: its tokens are not for this server.
 private actor CurrentSession {
     private(set) var known: AuthState
     private let restore: @Sendable () async throws -> AuthState?
@@ -120,7 +122,13 @@ private actor CurrentSession {
     }
 
     func state() async throws -> AuthState {
-        if await !known.isAuthorized, let state = try await restore(), await state.isAuthorized { known = state }
+        guard await !known.isAuthorized, let state = try await restore(), await state.isAuthorized else { return known }
+        let (former, new) = await (known.record, state.record)
+        if new.client.id == former.client.id, new.client.provider.issuer == former.client.provider.issuer,
+            Set(new.resources) == Set(former.resources)
+        {
+            known = state
+        }
         return known
     }
 }

@@ -59,14 +59,14 @@ struct Request: Command {
 
     private func validateWords() throws {
         guard words.count <= 2 else {
-            throw ValidationError("expected a method and a URL, found '\(words[2])' after them")
+            throw ValidationError("expected a method and a URL, found \(words[2].foundText) after them")
         }
         // A word that is no URL, but could be a method.
         let misplaced = url.contains { "./:".contains($0) } ? nil : Self.method(url)
         if words.count == 1, let misplaced { throw ValidationError("expected a URL after the method \(misplaced)") }
         guard method == nil else { return }
         guard let misplaced else {
-            throw ValidationError("expected an HTTP method such as GET, found '\(words[0])'")
+            throw ValidationError("expected an HTTP method such as GET, found \(words[0].foundText)")
         }
         let line = ["sign-in", "request", misplaced.rawValue, words[0]].shellLine
         throw ValidationError("expected the method before the URL: \(line)")
@@ -77,7 +77,7 @@ struct Request: Command {
         guard data == nil || dataFile == nil else { throw ValidationError("--data and --data-file exclude each other") }
         for line in header {
             let field = Self.field(line)
-            guard let field else { throw ValidationError("--header: expected 'Name: value', found '\(line)'") }
+            guard let field else { throw ValidationError("--header: expected 'Name: value', found \(line.foundText)") }
             guard field.name != .authorization else {
                 throw ValidationError("--header: Authorization is reserved for the access token")
             }

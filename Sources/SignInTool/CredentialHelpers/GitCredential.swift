@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import AppAuthProtocol
+internal import JOSE
 
 /// The attributes that git and a helper exchange, one in each line as `name=value`: see git-credential(1).
 struct GitCredential {
@@ -27,9 +28,11 @@ struct GitCredential {
                 lists[name] = value.isEmpty ? [] : lists[name, default: []] + [String(decoding: value, as: UTF8.self)]
                 continue
             }
-            guard self[name] == nil else { throw Self.refusal("expected one value of '\(name)', found several") }
+            guard self[name] == nil else {
+                throw Self.refusal("expected one value of \(name.foundText), found several")
+            }
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-                throw Self.refusal("expected no control characters in the value of '\(name)'")
+                throw Self.refusal("expected no control characters in the value of \(name.foundText)")
             }
             attributes.append((name, String(decoding: value, as: UTF8.self)))
         }

@@ -36,7 +36,7 @@ extension Examination {
                         .complete(provider, with: endpoint, policy: configuration.idTokenRules.issuer)) ?? provider
                 if (try? client.provider.url(of: endpoint)) == .some(nil) {
                     examination.add(
-                        Finding(.endpointMissing, "the provider's metadata has no '\(endpoint.rawValue)'"))
+                        Finding(.endpointMissing, "the provider's metadata has no \(endpoint.rawValue.foundText)"))
                 }
             }
             do { try client.provider.requirePKCE() } catch let error as AuthError {
@@ -90,7 +90,7 @@ extension Examination {
             let response = try await environment.send(request, stage: .discovery)
             // A server that does not know the method is there.
             guard response.status.code >= 500, response.status != .notImplemented else { return nil }
-            return Finding(.endpointFailing, "the '\(endpoint.rawValue)' responds with \(response.status.code)")
+            return Finding(.endpointFailing, "the \(endpoint.rawValue.foundText) responds with \(response.status.code)")
         } catch let error as AuthError {
             return Finding(error, otherwise: error.code == .invalidMetadata ? .metadataInvalid : .endpointFailing)
         }

@@ -75,9 +75,10 @@ struct HiddenValues: Sendable {
     }
 
     private func url(_ text: String) -> String {
-        guard let mark = text.firstIndex(where: { "?#".contains($0) }) else { return text }
+        guard let mark = text.firstIndex(where: { "?#".contains($0) }) else { return text.shownURL }
         let items = FormParameters(decoding: text[text.index(after: mark)...])?.items ?? []
-        return text[...mark] + items.map { parameter($0.name, $0.value) }.joined(separator: "&")
+        return text[..<mark].description.shownURL + String(text[mark])
+            + items.map { parameter($0.name, $0.value) }.joined(separator: "&")
     }
 
     private static func hidden(_ kind: String, _ value: String) -> String { "[\(kind), \(value.count) characters]" }

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import JOSE
 
 /// The options to bind tokens.
 struct BindingOptions: ParsableArguments, Sendable {
@@ -80,7 +81,7 @@ struct RequestOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         for parameter in parameters where !parameter.contains("=") || parameter.hasPrefix("=") {
-            throw ValidationError("--param: expected name=value, found '\(parameter)'")
+            throw ValidationError("--param: expected name=value, found \(parameter.foundText)")
         }
         let own = [
             prompt.map { _ in "prompt" }, loginHint.map { _ in "login_hint" }, maxAge.map { _ in "max_age" },
@@ -89,10 +90,10 @@ struct RequestOptions: ParsableArguments, Sendable {
         var seen = Set(own)
         for (name, _) in pairs {
             guard !AuthorizationRequest.Options.reservedParameters.contains(name) else {
-                throw ValidationError("--param: '\(name)' is set by sign-in itself")
+                throw ValidationError("--param: \(name.foundText) is set by sign-in itself")
             }
             guard seen.insert(name).inserted || name == "resource" else {
-                throw ValidationError("--param: '\(name)' is given twice")
+                throw ValidationError("--param: \(name.foundText) is given twice")
             }
         }
     }

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import ArgumentParser
+internal import JOSE
 
 /// The options that select a stored session.
 struct SessionOptions: ParsableArguments, Sendable {
@@ -59,7 +60,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         {
             throw AuthError(
                 .issuerMismatch, .configuration,
-                "the client \(clientID.shownName) of the profile '\(profile.name)' belongs to "
+                "the client \(clientID.shownName) of the profile \(profile.name.foundText) belongs to "
                     + "\(former.client.provider.issuer), and the resource is now protected by \(issuer). Name your client "
                     + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
                     + "wherever it leads you", outcome: .notSent)
@@ -92,7 +93,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     /// Says so if other commands will not use the session, because a profile is in use.
     func note(_ record: AuthStateRecord, in store: any TokenStore, _ console: Console) {
         StateFolder.note(store, console)
-        sayIfAnotherIsInUse(record, console)
+        sayIfAnotherIsInUse(record, in: store, console)
         let line = SignInLine(console.arguments)
         // Options that only complete those of the profile apply once.
         guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
@@ -104,7 +105,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
 }
 
 extension NewSessionOptions {
-    private func sayIfAnotherIsInUse(_ record: AuthStateRecord, _ console: Console) {
+    private func sayIfAnotherIsInUse(_ record: AuthStateRecord, in place: any TokenStore, _ console: Console) {
         guard (try? StateFolder()) != nil else { return }
         let found: Profile?
         do { found = try Profile.chosen(nil, lineNamesSession: false) } catch let error as AuthError {
@@ -116,6 +117,8 @@ extension NewSessionOptions {
         case (_, .memory?): return
         case (let profile?, _): words = ["--profile", profile.name]
         case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
+        // Only the resource has named the issuer. Users would repeat it to sign in, and agree to it.
+        case _ where !record.resources.isEmpty && place is FileTokenStore: words = ["--store", place.shownLocation]
         default: words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
         }
         let options = words.shellLine

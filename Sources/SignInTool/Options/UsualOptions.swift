@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import JOSE
 
 /// The titles of the options in the help of a sign-in. Groups with the same title are one section. Options without a title
 /// come last, so the usual ones have one too.
@@ -41,7 +42,9 @@ struct UsualOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         // The parser takes the next word for the value, whatever it is.
-        if let issuer, issuer.hasPrefix("-") { throw ValidationError("--issuer: expected a URL, found '\(issuer)'") }
+        if let issuer, issuer.hasPrefix("-") {
+            throw ValidationError("--issuer: expected a URL, found \(issuer.foundText)")
+        }
         if clientID?.isEmpty == true { throw ValidationError("--client-id: expected a client id, found nothing") }
     }
 }

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import JOSE
 
 extension Profile {
     /// Returns the command line with the options that the profile remembers, if it is a sign-in that names only a profile,
@@ -41,13 +42,14 @@ extension Profile {
     var needsIssuer: WrongUsage {
         guard (try? signIn) != nil else { return isNew }
         return WrongUsage(
-            "--client-id needs --issuer too. To repeat the sign-in of the profile '\(name)': sign-in login --profile \(name)"
+            "--client-id needs --issuer too. To repeat the sign-in of the profile \(name.foundText): sign-in login --profile \(name)"
         )
     }
 
     /// The wrong usage that a sign-in names a new profile, but no provider.
     private var isNew: WrongUsage {
         WrongUsage(
-            "there is no profile '\(name)' yet: sign in with --issuer and --client-id once, or see 'sign-in status'")
+            "there is no profile \(name.foundText) yet: sign in with --issuer and --client-id once, or see 'sign-in status'"
+        )
     }
 }

@@ -75,8 +75,8 @@ struct Profile: Hashable, Sendable {
         get throws {
             let known = try Profile.all().map(\.name).joined(separator: ", ")
             return known.isEmpty
-                ? "there is no profile in \(try StateFolder().path) yet. To create '\(name)', sign in with --profile \(name), --issuer and --client-id"
-                : "there is no profile '\(name)': expected \(known)"
+                ? "there is no profile in \(try StateFolder().path) yet. To create \(name.foundText), sign in with --profile \(name), --issuer and --client-id"
+                : "there is no profile \(name.foundText): expected \(known)"
         }
     }
 

@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import JOSE
 
 /// Profiles whose provider vouches for the user at other servers: `sign-in login --from`.
 extension Profile {
@@ -17,7 +18,8 @@ extension Profile {
     func identityAssertion(for demand: AssertionDemand, _ environment: Environment) async throws -> Secret {
         try checkIsKnown()
         guard let state = try await StateFolder.restore(store, environment) else {
-            throw AuthError(.signInRequired, .store, "the profile '\(name)' is not signed in", outcome: .notSent)
+            throw AuthError(
+                .signInRequired, .store, "the profile \(name.foundText) is not signed in", outcome: .notSent)
         }
         do {
             let assertion = try await state.identityAssertion(for: demand)
@@ -27,7 +29,7 @@ extension Profile {
             // The provider may have replaced the refresh token of this session already.
             await state.settle()
             guard var named = error as? AuthError else { throw error }
-            named.message = "the profile '\(name)': \(named.message)"
+            named.message = "the profile \(name.foundText): \(named.message)"
             throw named
         }
     }

@@ -73,7 +73,10 @@ extension SessionOptions {
     /// Returns the options that select each session.
     static func choices(_ entries: [StateFolder.Entry]) -> [String] {
         let names = entries.map { entry in
-            entry.profile == nil ? entry.name.map { ["--issuer", $0.issuer, "--client-id", $0.clientID] } : nil
+            // Only the resource has named the issuer of such a session. Users would repeat it to sign in, and agree to it.
+            let isForResource = (try? entry.record.get().resources.isEmpty) == false && entry.store is FileTokenStore
+            guard entry.profile == nil, !isForResource, let name = entry.name else { return [String]?.none }
+            return ["--issuer", name.issuer, "--client-id", name.clientID]
         }
         return entries.indices.map { index in
             let (store, name) = (entries[index].store, names[index])

@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import HTTPTypes
+internal import JOSE
 
 extension SignInTarget {
     /// Signs in. If the provider has forgotten a client that an earlier sign-in registered by itself, or if its port is
@@ -114,9 +115,13 @@ extension RegisteredClient {
         let method = ClientOptions.Method.allCases.first { $0.registeredName == metadata?.tokenEndpointAuthMethod }
         if let method, method != .none { words += ["--client-auth", method.rawValue] }
         if case .privateKeyJWT(let path, _) = client.authentication { words += ["--client-key", path] }
-        let register = (words + console.wordsOfNetwork).shellLine
-        return ". The client is the one in \(path). If the provider no longer accepts it, replace it with: rm "
-            + "\([path].shellLine) && \(register)"
+        words += console.wordsOfNetwork
+        let file = ". The client is the one in \(path). If the provider no longer accepts it, "
+        // Not without the second part: the file has the only copy of the client's secret.
+        guard let path = path.quotedForShell, words.allSatisfy({ $0.quotedForShell != nil }) else {
+            return file + "register another one: \(words.shellLine)"
+        }
+        return file + "replace it with: rm \(path) && \(words.shellLine)"
     }
 }
 

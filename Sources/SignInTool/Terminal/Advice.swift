@@ -72,7 +72,7 @@ struct Advice: Sendable {
             return "if it has no OpenID Connect, use --scope without openid"
         }
         if error.code == .invalidMetadata, arguments.contains("--token-endpoint"),
-            let endpoint = ["authorization", "device"].first(where: { error.message.contains("no '\($0)_") })
+            let endpoint = ["authorization", "device"].first(where: { error.message.contains("no '" + $0 + "_") })
         {
             return "name it with --\(endpoint)-endpoint"
         }

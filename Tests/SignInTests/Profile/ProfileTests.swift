@@ -331,6 +331,9 @@ struct ProfileTests {
                 #expect(outcome.errorLines.contains(hint + named.joined(separator: " ")), "\(outcome)")
                 #expect(try await subject(fixture, named) == "248289761001")
             }
+            // Not the issuer, which only the resource has named: it would be agreed to when the user signs in with it.
+            let resource = try await login(["--scope", "openid", "--resource", "\(fixture.issuer)/api/echo"])
+            #expect(resource.errors.contains(hint + "--store file:"), "\(resource)")
             let work = try await login(["--profile", "work"])
             #expect(work.errorLines.contains(hint + "--profile work"), "\(work)")
             #expect(try await !login(client + ["--store", "memory"]).errors.contains("is in use"))

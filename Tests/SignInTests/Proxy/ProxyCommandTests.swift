@@ -131,6 +131,38 @@ struct ProxyCommandTests {
         }
     }
 
+    /// Its tokens are not for this server.
+    @Test func `a proxy does not go on with a session for something else`() async throws {
+        try await withDesk { fixture in
+            let resource = "\(fixture.issuer)/api/echo"
+            let store = ["--store", "file:\(fixture.home)/session"]
+            for (again, status) in [(["--resource", resource], 200), ([], 503)] {
+                _ = try await fixture.start(fixture.loginArguments(store + ["--resource", resource])).outcome().result()
+                let process = try fixture.start(["proxy", "--resource", resource] + store)
+                let address = try await process.outputLine { !$0.isEmpty }
+                #expect(try await curl(fixture, address).status == 200)
+                _ = try await fixture.start(["logout", "--revoke-only", "--json"] + store).outcome().result()
+                #expect(try await curl(fixture, address).status == 503)
+                _ = try await fixture.start(fixture.loginArguments(store + again)).outcome().result()
+                for _ in 0..<2 { #expect(try await curl(fixture, address).status == status) }
+                process.send(SIGTERM)
+                _ = try await process.outcome()
+            }
+        }
+    }
+
+    @Test func `a session at a provider that merely lists the resource is not for it`() async throws {
+        try await withDesk { fixture in
+            let resource = "\(fixture.issuer)/api/echo"
+            fixture.provider.fault(
+                .editDocument { $0["protected_resources"] = .array([.string(resource)]) }, at: .openIDConfiguration,
+                times: .max)
+            try await fixture.signIn()
+            let none = try await fixture.run("proxy", "--json", "--resource", resource)
+            #expect(try none.failure(1, "sign_in_required").contains("no session is for \(resource)"), "\(none)")
+        }
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root can be another user for a moment"))
     func `programs of other users get no response`() async throws {
         try await withDesk { fixture in

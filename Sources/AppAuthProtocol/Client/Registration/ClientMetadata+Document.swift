@@ -1,3 +1,5 @@
+internal import JOSE
+
 extension ClientMetadata {
     /// Returns the client ID metadata document of an app. Its developer publishes it at the URL that is the client ID
     /// (draft-ietf-oauth-client-id-metadata-document). It takes the place of a registration at each provider with
@@ -19,14 +21,15 @@ extension ClientMetadata {
         let url = try SecureURL(clientID)
         let segments = url.path.split(separator: "/", omittingEmptySubsequences: false)
         guard url.scheme == "https", url.path != "/", !segments.contains("."), !segments.contains("..") else {
-            throw refusal("expected an https URL with a path and without dots as segments, found '\(url)'")
+            throw refusal(
+                "expected an https URL with a path and without dots as segments, found \(url.description.foundText)")
         }
         // Draft §4.1: the client shares no secret with a provider. If no method is named, the default has a secret.
         guard let method = tokenEndpointAuthMethod, !method.hasPrefix("client_secret_") else {
             throw refusal("expected 'token_endpoint_auth_method' without a secret, for example none")
         }
         if let name = members.names.first(where: Self.credentials.contains) {
-            throw refusal("a published document has no '\(name)'. Remove it from the metadata")
+            throw refusal("a published document has no \(name.foundText). Remove it from the metadata")
         }
         var document = members
         document["client_id"] = .string(clientID)

@@ -37,7 +37,7 @@ public struct ClientRegistrationRequest: Sendable {
         // RFC 9700 §4.4: the redirect URI of a hostile issuer would be registered at an honest provider.
         _ = try provider.confirmed(confirmed, for: [endpoint])
         if let name = metadata.members.names.first(where: ClientMetadata.credentials.contains) {
-            throw Self.refusal("the provider assigns '\(name)'. Remove it from the metadata")
+            throw Self.refusal("the provider assigns \(name.foundText). Remove it from the metadata")
         }
         // RFC 7591 §2: they MUST NOT both be present.
         guard metadata["jwks"] == nil || metadata["jwks_uri"] == nil else {

@@ -89,7 +89,7 @@ private struct GrantAssertionSource: EnvironmentKey, Sendable {
     static let defaultValue = GrantAssertionSource { demand in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.grantAssertion to return the assertion '\(demand.name)', found none",
+            "expected Environment.grantAssertion to return the assertion \(demand.name.foundText), found none",
             outcome: .notSent)
     }
 }
