@@ -34,7 +34,7 @@ final class CommandUser: Sendable {
     /// Runs `sign-in` to its end.
     func run(_ arguments: [String]) async throws -> Outcome {
         let environment = [
-            "HOME": home, "XDG_STATE_HOME": home + "/state", "XAUTHORITY": home, "LANG": "C.UTF-8",
+            "HOME": home, "XDG_STATE_HOME": home + "/state", "XAUTHORITY": NSHomeDirectory(), "LANG": "C.UTF-8",
             "PATH": "\(Self.programs.path):/usr/bin:/bin", "BROWSER": "scripted-browser",
             "SCRIPTED_BROWSER_FORM": "username=alice&password=looking-glass",
         ]

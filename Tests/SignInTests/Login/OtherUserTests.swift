@@ -61,6 +61,34 @@ struct OtherUserTests {
         }
     }
 
+    /// A variable may name a place in /tmp whose bus has ended. (dbus-daemon talks only to users that have a name.)
+    @Test(arguments: [(1, "belongs to another user"), (65534, "found none")])
+    func `a keyring on the bus of another user is not used`(user: Int, message: String) async throws {
+        try await withDesk { fixture in
+            let script = """
+                set -e
+                folder=$(mktemp -d)
+                chmod 777 "$folder"
+                cp "$0" "$folder/sign-in"
+                cat >"$folder/bus.conf" <<CONF
+                <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+                "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd"> <busconfig><type>session</type>
+                <listen>unix:path=$folder/bus</listen><auth>EXTERNAL</auth><policy context="default"><allow user="*"/>
+                <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+                CONF
+                setpriv --reuid=65534 --regid=65534 --clear-groups \\
+                    dbus-daemon --config-file="$folder/bus.conf" --nofork --print-address=1 >"$folder/address" &
+                trap 'kill $!; rm -r "$folder"' EXIT
+                until [ -s "$folder/address" ]; do :; done
+                setpriv --reuid=\(user) --regid=\(user) --clear-groups env -i HOME="$folder" \\
+                    DBUS_SESSION_BUS_ADDRESS="unix:path=$folder/bus" "$folder/sign-in" token --json --store keyring \\
+                    --issuer https://op.example --client-id demo
+                """
+            let outcome = try await fixture.start(["sh", "-c", script, BuiltProducts.path("sign-in")], []).outcome()
+            #expect(outcome.output.contains(message), "\(outcome)")
+        }
+    }
+
     private static let warning = "can connect to the redirect listener"
 
     /// Returns the words that run `sign-in` where the programs of these users run, and no others.

@@ -35,7 +35,7 @@ final class CommandFixture: Sendable {
             // Not that of the person who runs the tests, whose keyring is there.
             "XDG_RUNTIME_DIR": home + "/runtime",
             // A path that belongs to the user, as on a desktop: it identifies the owner of this login session.
-            "XAUTHORITY": home,
+            "XAUTHORITY": NSHomeDirectory(),
         ]) { $1 }
     }
 
