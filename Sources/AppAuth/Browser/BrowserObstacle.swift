@@ -33,6 +33,10 @@ public struct BrowserObstacle: Sendable, Hashable {
         /// A browser has asked the listener for https, which a redirect URI on loopback does not have (RFC 8252 §7.3). Settings,
         /// extensions and stored policies (HSTS) change the address so.
         public static let httpsRequested = Kind(rawValue: "https_requested")
+        /// A browser has refused the certificate of an https listener.
+        public static let certificateRefused = Kind(rawValue: "certificate_refused")
+        /// Other users of this machine can read the private key of an https listener.
+        public static let keyReadByOthers = Kind(rawValue: "key_read_by_others")
         /// A browser has come to the listener under another loopback name or port than that of the redirect URI.
         public static let otherAddress = Kind(rawValue: "other_address")
         /// Programs of other users on this machine can connect to the listener, since
@@ -76,6 +80,19 @@ extension BrowserObstacle {
         message:
             "a browser asked for https, but the address it must return to begins with http: change that in its address "
             + "bar, or turn off the setting or the extension that wants https everywhere")
+
+    static let certificateRefused = BrowserObstacle(
+        kind: .certificateRefused,
+        message:
+            "a browser refused the certificate of the address it must return to: let it trust the authority "
+            + "('mkcert -install' for one of mkcert's; a browser in a Snap or Flatpak has a list of its own)")
+
+    static func keyReadByOthers(_ file: String) -> BrowserObstacle {
+        BrowserObstacle(
+            kind: .keyReadByOthers,
+            message: "other users of this computer can read the private key of the redirect address: "
+                + ["chmod", "go-rwx", file].shellLine)
+    }
 
     static func otherAddress(_ found: String, insteadOf expected: String) -> BrowserObstacle {
         BrowserObstacle(

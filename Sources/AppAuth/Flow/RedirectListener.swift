@@ -15,7 +15,7 @@ enum RedirectListener: Sendable {
                 try LoopbackRedirectListener(
                     host: redirect.host, ports: redirect.ports, path: redirect.path,
                     addsRandomComponent: redirect.addsRandomComponent, responseMode: responseMode,
-                    sameUser: redirect.sameUser, pages: pages))
+                    sameUser: redirect.sameUser, certificate: redirect.certificate, pages: pages))
             return
         }
         guard !privateUse.uri.isWholeScheme else {

@@ -65,6 +65,8 @@ public struct SignIn: SignInFlow {
         public var addsRandomComponent = false
         /// Whether programs of other users on this machine may connect.
         public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
+        /// The certificate of an https address, if the provider accepts no http on loopback.
+        public var certificate: LoopbackRedirectListener.Certificate?
         /// A private-use scheme in place of the loopback address, for clients that are registered with one. The app
         /// then cannot show a page in the browser.
         public var privateUse: PrivateUseRedirect?

@@ -46,6 +46,7 @@ public final class LoopbackRedirectListener: Sendable {
     }
 
     private let server: SocketServer<RedirectRoutes>
+    private let tls: ListenerTLS?
     private let key: [UInt8]
     private let count = LockedValue(0)
 
@@ -62,25 +63,27 @@ public final class LoopbackRedirectListener: Sendable {
     ///     a POST to the path: a form (`application/x-www-form-urlencoded`) with a stated length of at most 16 KiB. It
     ///     still accepts a GET, since providers that do not know the mode respond with one.
     ///   - sameUser: Whether programs of other users on this machine may connect.
+    ///   - certificate: The certificate, if the provider accepts only an https address.
     ///   - pages: The pages for requests other than the awaited redirect, and the colours of every page.
     /// - Throws: ``AuthError`` `.listener`, which names each port that was tried and the reason why it failed;
-    ///   `.invalidConfiguration` for a path that a browser would not send unchanged; `.unavailable` if the same-user
-    ///   check is required but not possible.
+    ///   `.invalidConfiguration` for a path that a browser would not send unchanged, and for a certificate that a browser
+    ///   would refuse; `.unavailable` if the same-user check is required but not possible.
     public convenience init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String = "/callback", addsRandomComponent: Bool = false,
         responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
-        pages: CompletionPages = CompletionPages()
+        certificate: Certificate? = nil, pages: CompletionPages = CompletionPages()
     ) throws {
         try self.init(
             host: host, ports: ports, path: path, addsRandomComponent: addsRandomComponent, responseMode: responseMode,
-            sameUser: sameUser, pages: pages, limits: ListenerLimits())
+            sameUser: sameUser, certificate: certificate, pages: pages, limits: ListenerLimits())
     }
 
     /// - Parameter path: The redirect path, or nil to accept no redirect and serve only one-time URLs.
     package init(
         host: Host = .ipv4, ports: [UInt16] = [0], path: String? = "/callback", addsRandomComponent: Bool = false,
         responseMode: AuthorizationRequest.ResponseMode = .query, sameUser: SameUserCheck = .automatic,
-        pages: CompletionPages = CompletionPages(), limits: ListenerLimits = ListenerLimits(),
+        certificate: Certificate? = nil, pages: CompletionPages = CompletionPages(),
+        limits: ListenerLimits = ListenerLimits(),
         desktop: DesktopSession = .current
     ) throws {
         if let path, !RedirectPath.isValid(path) {
@@ -94,7 +97,10 @@ public final class LoopbackRedirectListener: Sendable {
         }
         let sockets = try LoopbackSockets(host: host, ports: ports, backlog: limits.backlog)
         let peers: PeerCheck
-        do { peers = try PeerCheck(sameUser, sockets.descriptors, in: desktop) } catch {
+        do {
+            tls = try certificate.map { try ListenerTLS($0, for: sockets.hosts) }
+            peers = try PeerCheck(sameUser, sockets.descriptors, in: desktop)
+        } catch {
             sockets.close()
             throw error
         }
@@ -102,12 +108,12 @@ public final class LoopbackRedirectListener: Sendable {
         let (pathSecret, pageSecret) = (Self.secret(key, -1), Self.secret(key, 0))
         let path = path.map { $0 + (addsRandomComponent ? ($0.hasSuffix("/") ? "" : "/") + pathSecret : "") }
         let routes = RedirectRoutes(
-            hosts: sockets.hosts, port: sockets.port, path: path, secret: pageSecret, headLimit: limits.headBytes,
-            formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
+            hosts: sockets.hosts, port: sockets.port, isSecure: tls != nil, path: path, secret: pageSecret,
+            headLimit: limits.headBytes, formLimit: responseMode.isPosted ? limits.formBytes : nil, pages: pages)
         redirectURIs = routes.redirectURIs
         server = try SocketServer(
-            routes, on: sockets.descriptors, named: "redirect-\(sockets.port)", limits: limits, admit: peers.admit,
-            cleanUp: peers.close)
+            routes, on: sockets.descriptors, named: "redirect-\(sockets.port)", limits: limits, tls: tls,
+            admit: peers.admit, cleanUp: peers.close)
     }
 
     deinit { close() }
@@ -158,7 +164,11 @@ public final class LoopbackRedirectListener: Sendable {
     }
 
     /// Calls a function once for each obstacle that a connection shows: it is of another user, or wants another address.
-    func onObstacle(_ learn: @escaping @Sendable (BrowserObstacle) -> Void) { server.onObstacle(learn) }
+    /// Also that other users can read the key of the certificate.
+    package func onObstacle(_ learn: @escaping @Sendable (BrowserObstacle) -> Void) {
+        if let obstacle = tls?.obstacle { learn(obstacle) }
+        server.onObstacle(learn)
+    }
 
     /// Waits for a redirect that `match` recognises.
     ///

@@ -21,6 +21,7 @@ package struct RedirectRoutes: ConnectionRules {
 
     /// The redirect URI of each host, the preferred one first.
     package let redirectURIs: [String]
+    private let scheme: String
     private let authorities: [String]
     /// The redirect path, or nil if only one-time URLs are served.
     private let path: String?
@@ -40,17 +41,20 @@ package struct RedirectRoutes: ConnectionRules {
     ///
     /// - Parameters:
     ///   - hosts: The hosts as redirect URIs name them, with an IPv6 address in brackets; the preferred one first.
+    ///   - isSecure: Whether the connections are encrypted.
     ///   - path: The redirect path, or nil to serve only one-time URLs.
     ///   - secret: A random text for the path that the browser is redirected to.
     ///   - headLimit: The largest request head in bytes.
     ///   - formLimit: The largest form of a POST in bytes, or nil if POST is not allowed.
     package init(
-        hosts: [String], port: UInt16, path: String?, secret: String, headLimit: Int, formLimit: Int? = nil,
-        pages: CompletionPages = CompletionPages()
+        hosts: [String], port: UInt16, isSecure: Bool = false, path: String?, secret: String, headLimit: Int,
+        formLimit: Int? = nil, pages: CompletionPages = CompletionPages()
     ) {
-        redirectURIs = path.map { path in hosts.map { "http://\($0):\(port)" + path } } ?? []
+        let scheme = isSecure ? "https" : "http"
+        self.scheme = scheme
+        redirectURIs = path.map { path in hosts.map { "\(scheme)://\($0):\(port)" + path } } ?? []
         // A browser omits the default port in its Host field.
-        authorities = hosts.map { "\($0):\(port)" } + (port == 80 ? hosts : [])
+        authorities = hosts.map { "\($0):\(port)" } + (port == (isSecure ? 443 : 80) ? hosts : [])
         (self.path, self.headLimit, self.formLimit, self.pages) = (path, headLimit, formLimit, pages)
         let folder = path ?? "/"
         donePath = (folder.hasSuffix("/") ? folder : folder + "/") + "done/" + secret
@@ -63,7 +67,7 @@ package struct RedirectRoutes: ConnectionRules {
     package mutating func oneTimeURL(secret: String, to target: @escaping OneTimeTarget) -> String {
         let path = "/open/" + secret
         oneTimeTargets[path] = target
-        return "http://" + (authorities.first ?? "") + path
+        return "\(scheme)://" + (authorities.first ?? "") + path
     }
 
     /// Whether a one-time URL has not been opened yet.
@@ -82,7 +86,7 @@ package struct RedirectRoutes: ConnectionRules {
         _ bytes: ArraySlice<UInt8>, of request: inout Request, in phase: RedirectPhase
     ) -> ConnectionStep {
         guard !bytes.isEmpty else { return .close }
-        if request.headReader.isEmpty, bytes.first == Self.firstByteOfTLS {
+        if scheme == "http", request.headReader.isEmpty, bytes.first == Self.firstByteOfTLS {
             return .ignore(RedirectResponse.plain(400).bytes, .httpsRequested)
         }
         var bytes = bytes
@@ -200,7 +204,7 @@ package struct RedirectRoutes: ConnectionRules {
         if head["sec-fetch-mode"] == "cors", let fields = corsFields(for: head) {
             return RedirectResponse(status: isAccepted ? 200 : 400, fields: fields).bytes
         }
-        if isAccepted { return RedirectResponse.seeOther("http://" + head.authority + donePath).bytes }
+        if isAccepted { return RedirectResponse.seeOther("\(scheme)://" + head.authority + donePath).bytes }
         return template.response(400, pages.foreignRedirect, for: head).bytes
     }
 

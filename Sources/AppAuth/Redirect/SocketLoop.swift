@@ -8,6 +8,7 @@ struct SocketLoop<Rules: ConnectionRules> {
     private let server: SocketServer<Rules>
     private let sockets: [Int32]
     private let limits: ListenerLimits
+    private let tls: ListenerTLS?
     private let admit: @Sendable (Int32) -> Admission
     private var connections: [SocketConnection<Rules.Request>] = []
     private var scratch = [UInt8](repeating: 0, count: 16 << 10)
@@ -16,10 +17,10 @@ struct SocketLoop<Rules: ConnectionRules> {
     private var acceptsAgain: Instant?
 
     init(
-        _ server: SocketServer<Rules>, _ sockets: [Int32], _ limits: ListenerLimits,
+        _ server: SocketServer<Rules>, _ sockets: [Int32], _ limits: ListenerLimits, _ tls: ListenerTLS?,
         _ admit: @escaping @Sendable (Int32) -> Admission
     ) {
-        (self.server, self.sockets, self.limits, self.admit) = (server, sockets, limits, admit)
+        (self.server, self.sockets, self.limits, self.tls, self.admit) = (server, sockets, limits, tls, admit)
     }
 
     /// Serves connections until the listener is closed or a browser has read its last page.
@@ -51,9 +52,14 @@ struct SocketLoop<Rules: ConnectionRules> {
         if connections[index].isWaiting {
             step = server.withRules { rules, phase in rules.step(for: connections[index].request, in: phase) }
         } else {
-            guard let count = connections[index].receive(&scratch) else { return }
-            step = server.withRules { rules, phase in
-                rules.read(scratch[..<count], of: &connections[index].request, in: phase)
+            do throws(TLSSession.Failure) {
+                guard let bytes = try connections[index].receive(&scratch) else { return }
+                step = server.withRules { rules, phase in
+                    rules.read(bytes, of: &connections[index].request, in: phase)
+                }
+            } catch {
+                server.ignore(error.obstacle)
+                return connections[index].end()
             }
         }
         switch step {
@@ -162,7 +168,7 @@ struct SocketLoop<Rules: ConnectionRules> {
                 SocketConnection(
                     descriptor: descriptor,
                     request: server.withRules { rules, _ in rules.newRequest(isForeign: admission == .foreign) },
-                    isForeign: admission == .foreign, limits: limits, now: now))
+                    isForeign: admission == .foreign, limits: limits, tls: tls.map(TLSSession.init), now: now))
             // The request has usually arrived with the connection.
             serve(connections.count - 1, now: now)
         }

@@ -46,10 +46,11 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
     ///
     /// - Parameters:
     ///   - sockets: The listening sockets. The server closes them, even if the initializer throws.
+    ///   - tls: The certificate, if the connections are encrypted.
     ///   - admit: Decides whether a new connection is served. It runs before anything is read.
     ///   - cleanUp: Called once, after the sockets are closed and even if the initializer throws.
     init(
-        _ rules: Rules, on sockets: [Int32], named name: String, limits: ListenerLimits,
+        _ rules: Rules, on sockets: [Int32], named name: String, limits: ListenerLimits, tls: ListenerTLS? = nil,
         admit: @escaping @Sendable (Int32) -> Admission, cleanUp: @escaping @Sendable () -> Void
     ) throws {
         state = LockedValue(State(rules: rules))
@@ -59,7 +60,7 @@ final class SocketServer<Rules: ConnectionRules>: Sendable {
                 throw AuthError(.unavailable, .redirect, "an event could not be made: \(SystemError.text(-wakeUp))")
             }
             let thread = try SystemThread(named: name, for: .redirect) { [self] in
-                var loop = SocketLoop(self, sockets, limits, admit)
+                var loop = SocketLoop(self, sockets, limits, tls, admit)
                 loop.run()
                 end(sockets, cleanUp)
             }

@@ -7,6 +7,7 @@
 #include "libcurl_shims.h"
 #include "libpq_shims.h"
 #include "libsecret_shims.h"
+#include "libssl_shims.h"
 #include "lock_shims.h"
 #include "rename_shims.h"
 #include "socket_shims.h"

@@ -102,6 +102,26 @@ struct RedirectRoutesTests {
         guard case .ignore(_, nil) = routes.read([22, 3, 1][...], of: &request, in: .open) else {
             return #expect(Bool(false), "an obstacle within a request")
         }
+        // Nor if it has https already.
+        var secure = RedirectRoutes(
+            hosts: ["127.0.0.1"], port: 4711, isSecure: true, path: "/cb", secret: "secret", headLimit: 1024)
+        request = secure.newRequest()
+        guard case .ignore(_, nil) = secure.read([22, 3, 1][...], of: &request, in: .open) else {
+            return #expect(Bool(false), "an obstacle within https")
+        }
+    }
+
+    @Test func `the default port of https may be left out of Host`() {
+        for (port, isSecure, isServed) in [
+            (443, true, true), (80, true, false), (80, false, true), (443, false, false),
+        ] {
+            var routes = RedirectRoutes(
+                hosts: ["localhost"], port: UInt16(port), isSecure: isSecure, path: "/cb", secret: "s", headLimit: 1024)
+            var request = routes.newRequest()
+            let text = AppAuthTests.request("/cb?a=b", host: "localhost")
+            let step = routes.read(Array(text.utf8)[...], of: &request, in: .open)
+            #expect((step == .match("a=b")) == isServed, "\(port) \(isSecure)")
+        }
     }
 
     @Test(

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -43,6 +44,34 @@ struct SocketConnectionTests {
         let (own, foreign) = (try worths(isForeign: false), try worths(isForeign: true))
         for worths in [own, foreign] { #expect(worths == Set(worths).sorted(), "\(worths)") }
         #expect(try #require(foreign.max()) < #require(own.min()))
+    }
+
+    @Test func `what TLS has to send is sent as the peer accepts it`() throws {
+        let authority = try TestAuthority()
+        let files = try authority.issue("IP:127.0.0.1")
+        // A chain of 30 kB.
+        let chain = [files + ".pem"] + Array(repeating: authority.root, count: 80)
+        let text = try chain.map { try String(contentsOfFile: $0, encoding: .utf8) }.joined()
+        try text.write(toFile: files + ".pem", atomically: true, encoding: .utf8)
+        let tls = try ListenerTLS(.init(file: files + ".pem", keyFile: files + ".key"), for: [])
+        let pair = try Pair()
+        defer { pair.close() }
+        var size = CInt(4096)
+        setsockopt(pair.mine, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout.size(ofValue: size)))
+        var connection = SocketConnection(
+            descriptor: pair.mine, request: (), isForeign: false, limits: ListenerLimits(), tls: TLSSession(tls),
+            now: .now)
+        try #require(send(pair.theirs, clientHello, clientHello.count, 0) == clientHello.count)
+        var (scratch, buffer, total) = ([UInt8](repeating: 0, count: 16 << 10), [UInt8](repeating: 0, count: 65536), 0)
+        #expect(try connection.receive(&scratch) == nil)
+        #expect(connection.events == Int16(POLLIN | POLLOUT))
+        while true {
+            let count = recv(pair.theirs, &buffer, buffer.count, 0)
+            guard count > 0 else { break }
+            total += count
+            _ = try connection.receive(&scratch)
+        }
+        #expect(total > 25_000 && connection.events == Int16(POLLIN))
     }
 
     /// In a process without standard input.

@@ -49,3 +49,12 @@ extension LoopbackRedirectListener {
         return String(url.dropFirst(origin.count))
     }
 }
+
+/// A whole ClientHello of TLS 1.2, with P-256 and AES-128-GCM (RFC 5246 §7.4.1.2).
+let clientHello: [UInt8] = {
+    let extensions: [UInt8] = [0, 10, 0, 4, 0, 2, 0, 23, 0, 13, 0, 4, 0, 2, 4, 3]
+    let body: [UInt8] =
+        [3, 3] + Array(repeating: 7, count: 32) + [0, 0, 2, 0xC0, 0x2B, 1, 0, 0, UInt8(extensions.count)]
+        + extensions
+    return [22, 3, 1, 0, UInt8(body.count + 4), 1, 0, 0, UInt8(body.count)] + body
+}()

@@ -16,17 +16,31 @@ final class TestAuthority: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: directory) }
 
-    /// A certificate for a name, for example `IP:127.0.0.1`, that ends so many days from now. Returns its path without
-    /// `.pem`; the key is beside it as `.key`.
-    func issue(_ name: String, days: Int = 30) throws -> String {
+    /// A certificate for names, for example `IP:127.0.0.1`, that ends so many days from now, or one that begins at a time. Returns
+    /// its path without `.pem`; the key is beside it as `.key`.
+    func issue(
+        _ name: String, days: Int = 30, from start: String? = nil, key: String = "ec", subject: String = "server"
+    ) throws -> String {
         let leaf = UUID().uuidString
         try Data("subjectAltName=\(name)\n".utf8).write(to: directory.appending(path: "\(leaf).ext"))
         try run(
-            "openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=server",
-            "-keyout", "\(leaf).key", "-out", "\(leaf).csr", in: directory)
-        try run(
-            "openssl", "x509", "-req", "-in", "\(leaf).csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-            "-days", "\(days)", "-extfile", "\(leaf).ext", "-out", "\(leaf).pem", in: directory)
+            "openssl",
+            ["req", "-newkey", key] + (key == "ec" ? ["-pkeyopt", "ec_paramgen_curve:P-256"] : [])
+                + ["-nodes", "-subj", "/CN=\(subject)", "-keyout", "\(leaf).key", "-out", "\(leaf).csr"], in: directory)
+        if let start {
+            let policy = "[ca]\ndefault_ca=d\n[d]\ndatabase=\(leaf).db\nnew_certs_dir=.\nrand_serial=yes\n"
+            try Data((policy + "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n").utf8).write(
+                to: directory.appending(path: "\(leaf).cnf"))
+            try Data().write(to: directory.appending(path: "\(leaf).db"))
+            try run(
+                "openssl", "ca", "-batch", "-notext", "-config", "\(leaf).cnf", "-cert", "ca.pem", "-keyfile", "ca.key",
+                "-startdate", start, "-days", "36500", "-extfile", "\(leaf).ext", "-in", "\(leaf).csr",
+                "-out", "\(leaf).pem", in: directory)
+        } else {
+            try run(
+                "openssl", "x509", "-req", "-in", "\(leaf).csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                "-days", "\(days)", "-extfile", "\(leaf).ext", "-out", "\(leaf).pem", in: directory)
+        }
         return directory.appending(path: leaf).path
     }
 }
