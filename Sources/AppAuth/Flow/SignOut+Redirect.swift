@@ -77,6 +77,13 @@ extension SignOut {
         switch target {
         case .loopback(let address):
             (redirect.host, redirect.ports, redirect.path) = (address.host, [address.port, 0], address.path)
+            guard address.isSecure else { break }
+            guard let redirectCertificate else {
+                throw AuthError(
+                    .invalidConfiguration, .logout, "an https address needs the certificate of the sign-in",
+                    outcome: .notSent)
+            }
+            redirect.certificate = redirectCertificate
         case .privateUse(let privateUse): redirect.privateUse = privateUse
         case nil: break
         }
@@ -111,23 +118,24 @@ private struct LoopbackAddress {
     /// 0 is any port.
     var port: UInt16 = 0
     var path = "/callback"
+    var isSecure = false
 
     init() {}
 
     init?(_ uri: String) {
         // The provider compares the whole URI, except perhaps the port.
-        guard let url = try? SecureURL(uri), url.scheme == "http", url.endsWithPath else { return nil }
+        guard let url = try? SecureURL(uri), url.endsWithPath else { return nil }
         switch url.host {
         case "127.0.0.1": host = .ipv4
         case "[::1]": host = .ipv6
         case "localhost": host = .localhost
         default: return nil
         }
-        (port, path) = (url.port ?? 0, url.path)
+        (port, path, isSecure) = (url.port ?? 0, url.path, url.scheme == "https")
     }
 
     /// Returns whether the two addresses are equal. If this address has port 0, any port of the other matches.
     func matches(_ other: LoopbackAddress) -> Bool {
-        host == other.host && path == other.path && (port == 0 || port == other.port)
+        host == other.host && path == other.path && isSecure == other.isSecure && (port == 0 || port == other.port)
     }
 }

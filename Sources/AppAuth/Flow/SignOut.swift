@@ -29,6 +29,8 @@ public struct SignOut: Sendable {
     public var timeout: Duration = .seconds(300)
     /// Whether programs of other users on this machine may open the one-time URL, which leads to the ID token.
     public var sameUser = LoopbackRedirectListener.SameUserCheck.automatic
+    /// The certificate for a ``postLogoutRedirect`` that is an https address on loopback, as after a sign-in with one.
+    public var redirectCertificate: LoopbackRedirectListener.Certificate?
     /// The app's name, for the final page.
     public var appName: String
     /// The pages that the browser shows. If nil, the library's own pages with the app's name.
