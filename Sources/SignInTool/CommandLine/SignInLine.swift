@@ -95,7 +95,8 @@ struct SignInLine {
     ]
     private static let ofSeveralValues = ["--redirect-port", "--resource", "--param", "--trusted-audience"]
     private static let paths = [
-        "--client-secret-file", "--client-assertion-file", "--password-file", "--ca-file",
+        "--client-secret-file", "--client-assertion-file", "--password-file", "--ca-file", "--redirect-https",
+        "--redirect-key",
     ]
 
     struct Option {

@@ -30,6 +30,11 @@ struct Logout: Command {
             """)
     var postLogoutRedirect: PostLogoutRedirectArgument?
     @Option(
+        name: .customLong("redirect-https"), parsing: .unconditional, help: .certificate, completion: .file())
+    var certificateFile: String?
+    @Option(name: .customLong("redirect-key"), parsing: .unconditional, help: .certificateKey, completion: .file())
+    var keyFile: String?
+    @Option(
         name: .customLong("revocation-endpoint"), parsing: .unconditional,
         help: "The URL of the revocation endpoint, if the provider's metadata has none.")
     var revocationEndpoint: String?
@@ -44,6 +49,7 @@ struct Logout: Command {
 
     func validate() throws {
         guard !revokeOnly || !local else { throw ValidationError("--revoke-only and --local exclude each other") }
+        if keyFile != nil, certificateFile == nil { throw ValidationError.keyWithoutCertificate }
         let isNamed = session.profile != nil || session.issuer != nil || session.clientID != nil || session.store != nil
         guard !all || !isNamed else { throw ValidationError("--all takes no option that names a session") }
         // RFC 7009 §2.1: a token goes only to the server that issued it.
@@ -193,6 +199,8 @@ struct Logout: Command {
         signOut.revokesTokens = !local
         signOut.endsBrowserSession = endsBrowserSession
         signOut.postLogoutRedirect = postLogoutRedirect?.redirect ?? Self.privateUse(record) ?? .automatic
+        signOut.redirectCertificate =
+            .init(file: certificateFile, key: keyFile) ?? (try? StateFolder.profile(of: store)?.signIn)?.certificate
         if noBrowser { signOut.browser = nil }
         // No redirect reaches a command from the browser of another machine.
         signOut.waitsWithoutBrowser = false
@@ -303,7 +311,7 @@ struct PostLogoutRedirectArgument: ExpressibleByArgument, Sendable {
         if argument == "none" {
             redirect = .nowhere
         } else {
-            guard let url = try? SecureURL(argument), url.scheme == "http", url.isLoopback else { return nil }
+            guard let url = try? SecureURL(argument), url.isLoopback else { return nil }
             redirect = .uri(argument)
         }
     }

@@ -185,7 +185,8 @@ struct Request: Command {
             console.log("step-up: signing in as with --preset \(preset.rawValue)")
         }
         let scope = record.scopeToRequestAgain.adding(needed)
-        let target = try SignInTarget(of: record, scope: scope, console.environment)
+        let target = try SignInTarget(
+            of: record, scope: scope, try StateFolder.profile(of: store)?.signIn?.certificate, console.environment)
         var signIn = SignIn(target.configuration, appName: "sign-in")
         signIn.options = target.options
         (signIn.options.loginHint, signIn.options.resources) = (record.loginHint, record.resources)

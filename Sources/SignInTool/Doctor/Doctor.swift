@@ -107,7 +107,8 @@ struct Doctor: Command {
         _ named: SignInTarget?, _ record: AuthStateRecord, _ console: Console
     ) throws -> SignInTarget {
         guard var target = named else {
-            var target = try SignInTarget(of: record, scope: record.requestedScope, console.environment)
+            var target = try SignInTarget(
+                of: record, scope: record.requestedScope, redirect.certificate, console.environment)
             target.forgetMetadata()
             return target
         }

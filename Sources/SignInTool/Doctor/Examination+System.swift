@@ -57,12 +57,13 @@ extension Examination {
     mutating func checkRedirect(_ redirect: SignIn.Redirect, _ environment: Environment) async throws -> String {
         let host = redirect.host == .both ? LoopbackRedirectListener.Host.ipv4 : redirect.host
         let port = redirect.ports.first.flatMap { $0 == 0 ? nil : ":\($0)" } ?? ""
-        var uri = "http://\(host.defaultValueDescription)\(port)\(redirect.path)"
-        try await check("redirect") { examination in
+        var uri =
+            "\(redirect.certificate == nil ? "http" : "https")://\(host.defaultValueDescription)\(port)\(redirect.path)"
+        try await check("redirect", otherwise: .clientConfiguration) { examination in
             let isPrivate = redirect.privateUse != nil
             let listener = try LoopbackRedirectListener(
                 host: redirect.host, ports: isPrivate ? [0] : redirect.ports, path: redirect.path,
-                sameUser: redirect.sameUser)
+                sameUser: redirect.sameUser, certificate: redirect.certificate)
             defer { listener.close() }
             if let obstacle = listener.sameUserObstacle { examination.add(Finding(.otherUsers, obstacle.message)) }
             uri = listener.redirectURI
@@ -71,6 +72,10 @@ extension Examination {
                 _ = try await environment.transport.send(TransportRequest(HTTPRequest(method: .get, url: url)))
             } catch let error as AuthError where error.connectionProblem == .unreachable {
                 examination.add(Finding(.loopbackBlocked, error.message))
+            } catch let error as AuthError
+                where redirect.certificate != nil && error.connectionProblem == .untrustedRoot
+            {
+                // It was reached. Browsers have lists of authorities of their own.
             }
             if let privateUse = redirect.privateUse { uri = privateUse.redirectURI }
             return uri

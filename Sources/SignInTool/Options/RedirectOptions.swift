@@ -1,5 +1,6 @@
 public import AppAuth
 public import ArgumentParser
+internal import Glibc
 
 /// The options for the redirect URI.
 struct RedirectOptions: ParsableArguments, Sendable {
@@ -21,6 +22,15 @@ struct RedirectOptions: ParsableArguments, Sendable {
         help: "A redirect URI of a private-use scheme, instead of the three options above.")
     var uri: String?
 
+    @Option(
+        name: .customLong("redirect-https"), parsing: .unconditional, help: .certificate, completion: .file())
+    var certificateFile: String?
+    @Option(name: .customLong("redirect-key"), parsing: .unconditional, help: .certificateKey, completion: .file())
+    var keyFile: String?
+
+    /// The certificate of an https redirect URI.
+    var certificate: LoopbackRedirectListener.Certificate? { .init(file: certificateFile, key: keyFile) }
+
     private var isChosen: Bool { uri != nil || host != nil || path != nil || !ports.isEmpty }
 
     /// Whether the options name a port.
@@ -30,14 +40,14 @@ struct RedirectOptions: ParsableArguments, Sendable {
     ///
     /// - Parameter issuer: The only issuer that may know them, as in ``redirect(registered:onlyOf:)``.
     func uris(onlyOf issuer: Issuer?) -> [String]? {
-        guard isChosen else { return nil }
+        guard isChosen || certificate != nil else { return nil }
         func own(_ path: String) -> String { issuer?.redirectPath(for: path) ?? path }
         if let uri { return [own(uri)] }
         let path = own(path ?? Self.defaultPath)
         let hosts = host == .both ? ["127.0.0.1", "[::1]"] : [(host ?? .ipv4).defaultValueDescription]
         return hosts.flatMap { host in
             (ports.isEmpty ? [0] : ports).map { port in
-                "http://\(host)\(port == 0 ? "" : ":\(port)")\(path)"
+                "\(certificate == nil ? "http" : "https")://\(host)\(port == 0 ? "" : ":\(port)")\(path)"
             }
         }
     }
@@ -52,8 +62,9 @@ struct RedirectOptions: ParsableArguments, Sendable {
     ///   - issuer: The only issuer that may know the redirect URI (RFC 9700 §4.4.2); nil for a client that the user has
     ///     chosen.
     func redirect(registered: String?, onlyOf issuer: Issuer?) throws -> SignIn.Redirect {
-        if !isChosen, let registered { return try SignIn.Redirect(registered: registered) }
+        if !isChosen, let registered { return try SignIn.Redirect(registered: registered, certificate) }
         var redirect = SignIn.Redirect()
+        redirect.certificate = certificate
         func own(_ path: String) -> String { issuer?.redirectPath(for: path) ?? path }
         if let host { redirect.host = host }
         redirect.path = own(path ?? Self.defaultPath)
@@ -67,19 +78,32 @@ struct RedirectOptions: ParsableArguments, Sendable {
             throw ValidationError(
                 "--redirect-path: expected a path that begins with /, without query, fragment and dots")
         }
+        if keyFile != nil, certificateFile == nil { throw ValidationError.keyWithoutCertificate }
         guard let uri else { return }
         guard let colon = uri.firstIndex(of: ":"), colon > uri.startIndex else {
             throw ValidationError("--redirect-uri: expected a URI such as com.example.app:/callback")
         }
-        if !ports.isEmpty || host != nil || path != nil {
+        if !ports.isEmpty || host != nil || path != nil || certificateFile != nil {
             throw ValidationError(
-                "--redirect-uri cannot be combined with --redirect-port, --redirect-host and --redirect-path")
+                "--redirect-uri cannot be combined with --redirect-port, --redirect-host, --redirect-path and "
+                    + "--redirect-https")
         }
     }
 }
 
 extension SignIn.Redirect {
-    /// Creates the redirect of a client by its redirect URI.
+    /// Creates the redirect of a client by its redirect URI, with the certificate for an https one.
+    init(registered uri: String, _ certificate: LoopbackRedirectListener.Certificate?) throws {
+        try self.init(registered: uri)
+        guard certificate != nil || !uri.lowercased().hasPrefix("https:") else {
+            throw WrongUsage(
+                "the redirect URI \(uri.shownURL) needs a certificate: name it with --redirect-https, which a profile "
+                    + "remembers")
+        }
+        self.certificate = certificate
+    }
+
+    /// Creates the redirect of a client by its redirect URI, without a certificate.
     init(registered uri: String) throws {
         self.init()
         guard let loopback = try? SecureURL(uri), loopback.isLoopback,
@@ -102,6 +126,38 @@ extension SignIn.Redirect {
         let usable = uris.filter { (try? SignIn.Redirect(registered: $0)) != nil }
         return usable.first { (try? SecureURL($0))?.port != nil } ?? usable.first
     }
+}
+
+extension LoopbackRedirectListener.Certificate {
+    /// - Parameters:
+    ///   - file: The file of `--redirect-https`.
+    ///   - key: The file of `--redirect-key`. By default, it is the file beside the certificate that mkcert has made for the
+    ///     key, or else the certificate's own file.
+    init?(file: String?, key: String?) {
+        guard let file else { return nil }
+        let beside = file.hasSuffix(".pem") ? file.dropLast(".pem".count) + "-key.pem" : file
+        self.init(file: file, keyFile: key ?? (access(beside, F_OK) == 0 ? beside : nil))
+    }
+}
+
+extension SignInLine {
+    /// The certificate of an https redirect URI.
+    var certificate: LoopbackRedirectListener.Certificate? {
+        .init(file: value(of: "--redirect-https"), key: value(of: "--redirect-key"))
+    }
+}
+
+extension ArgumentHelp {
+    /// Of `--redirect-https`.
+    static let certificate: ArgumentHelp =
+        "A PEM file with a certificate that the browser trusts: the redirect URI begins with https then."
+    /// Of `--redirect-key`.
+    static let certificateKey: ArgumentHelp =
+        "The PEM file with its private key. (default: NAME-key.pem beside NAME.pem, as mkcert names it, or the same file)"
+}
+
+extension ValidationError {
+    static let keyWithoutCertificate = ValidationError("--redirect-key needs --redirect-https")
 }
 
 extension PrivateUseRedirect {

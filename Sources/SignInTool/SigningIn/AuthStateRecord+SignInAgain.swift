@@ -65,7 +65,7 @@ extension AuthStateRecord {
 
     private static func words(of uri: String) -> [String] {
         guard let url = try? SecureURL(uri), url.isLoopback else { return ["--redirect-uri", uri] }
-        var words: [String] = []
+        var words = url.scheme == "https" ? ["--redirect-https", "FILE"] : []
         if url.host != "127.0.0.1" { words += ["--redirect-host", url.host] }
         if let port = url.port, !RedirectOptions.isChosenByKernel(port) { words += ["--redirect-port", "\(port)"] }
         if url.path != "/callback" { words += ["--redirect-path", url.path] }

@@ -88,14 +88,20 @@ struct SignInTarget {
     /// Takes over how the client of a stored session authenticates.
     mutating func authenticate(as client: Client) { configuration.authentication = client.authentication }
 
-    /// Creates the target of another sign-in for a stored session, with these scopes.
-    init(of record: AuthStateRecord, scope: [Scope], _ environment: Environment) throws {
+    /// Creates the target of another sign-in for a stored session, with these scopes, and the certificate of an https redirect
+    /// URI.
+    init(
+        of record: AuthStateRecord, scope: [Scope], _ certificate: LoopbackRedirectListener.Certificate?,
+        _ environment: Environment
+    ) throws {
         let environment = environment.speaking(to: record.client.provider) ?? environment
         configuration = ClientConfiguration(record.client, environment: environment)
         options = record.client.provider.preset?.preset.options ?? .init()
         registered = try RegisteredClients.find(
             issuer: record.client.provider.issuer.string, clientID: record.client.id, for: record.resources)
-        redirect = try (registered?.redirectURI ?? record.redirectURI).map(SignIn.Redirect.init(registered:)) ?? .init()
+        redirect =
+            try (registered?.redirectURI ?? record.redirectURI).map { try .init(registered: $0, certificate) }
+            ?? .init()
         (isNew, isPortNamed, isScopeNamed, resources) = (false, false, true, record.resources)
         configuration.scope = scope
     }

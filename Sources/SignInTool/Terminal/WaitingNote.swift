@@ -23,7 +23,7 @@ final class WaitingNote: Sendable {
     /// Tells the user of an obstacle: now, or in the note if it matters only to someone who waits.
     func tell(_ obstacle: BrowserObstacle, _ console: Console) {
         // Those of a connection may come from any program or page: they matter only if the redirect does not come.
-        guard [.userRefused, .httpsRequested, .otherAddress].contains(obstacle.kind) else {
+        guard [.userRefused, .httpsRequested, .certificateRefused, .otherAddress].contains(obstacle.kind) else {
             return console.sayOnce("\(obstacle.message.asSentence).")
         }
         console.log("redirect: \(obstacle.message)")
