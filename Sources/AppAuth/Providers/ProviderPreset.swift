@@ -17,6 +17,10 @@ public struct ProviderPreset: Sendable {
     public var scope: [Scope]?
     /// The options of the authorization request in the browser.
     public var options = AuthorizationRequest.Options()
+    /// The loopback host of the redirect URI. If nil, that of ``SignIn/Redirect``.
+    public var redirectHost: LoopbackRedirectListener.Host?
+    /// The issuers that an ID token may have.
+    public var issuerPolicy = IssuerPolicy.exact
     /// The provider's deviations from the RFCs. If nil, the environment's dialect stays.
     public var dialect: Dialect?
 
@@ -28,7 +32,7 @@ extension ClientConfiguration {
     /// Creates the configuration of a client at a provider with a preset.
     ///
     /// If `scope` is nil, the preset's is used. If the preset has a dialect, it replaces that of `environment`. The
-    /// preset's options are not part of a configuration: they are for ``SignIn``.
+    /// preset's options and redirect host are not part of a configuration: they are for ``SignIn``.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidMetadata`` if the preset's metadata is malformed.
     public init(
@@ -40,6 +44,7 @@ extension ClientConfiguration {
         self.init(
             issuer: preset.issuer, clientID: clientID, clientSecret: clientSecret, scope: scope ?? preset.scope,
             environment: environment)
+        idTokenRules.issuer = preset.issuerPolicy
         provider = try preset.metadata.map { try ProviderMetadata(issuer: preset.issuer, endpoints: [:], more: $0) }
     }
 }
@@ -57,5 +62,6 @@ extension SignIn {
                 preset, clientID: clientID, clientSecret: clientSecret, scope: scope, environment: environment),
             appName: appName)
         options = preset.options
+        if let host = preset.redirectHost { redirect.host = host }
     }
 }

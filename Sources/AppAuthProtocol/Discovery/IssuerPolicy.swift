@@ -62,7 +62,7 @@ extension String {
     fileprivate static let uuidLength = 36
 
     /// Whether the text is a UUID of 32 hexadecimal digits in five groups (RFC 9562 §4).
-    fileprivate var isUUID: Bool {
+    package var isUUID: Bool {
         let groups = utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         return groups.map(\.count) == [8, 4, 4, 4, 12]
             && groups.joined().allSatisfy { $0.hexDigitValue != nil }

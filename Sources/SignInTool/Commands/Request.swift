@@ -182,7 +182,7 @@ struct Request: Command {
             return .leftOut("You did not sign in again.")
         }
         if let preset = record.client.provider.preset {
-            console.log("step-up: signing in as with --preset \(preset.rawValue)")
+            console.log("step-up: signing in as with --preset \(preset.name)")
         }
         let scope = record.scopeToRequestAgain.adding(needed)
         let target = try SignInTarget(

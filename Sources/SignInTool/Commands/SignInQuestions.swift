@@ -53,12 +53,12 @@ struct SignInQuestions {
                 .first
             return Choice(profile.name, "your profile" + (place.map { ", at \($0)" } ?? ""), .profile(profile))
         }
-        return named + ProviderOptions.Preset.allCases.map { ($0.rawValue, $0.preset.issuer.string, .preset($0)) }
+        return named + ProviderOptions.Preset.listed.map { ($0.name, $0.preset.issuer.string, .preset($0)) }
     }
 
     private func askForProvider(orElse missing: WrongUsage) async throws -> Answer {
         let choices = choices
-        let hidden = max(0, choices.count - ProviderOptions.Preset.allCases.count - Self.most)
+        let hidden = max(0, choices.count - ProviderOptions.Preset.listed.count - Self.most)
         let shown = Array(choices.prefix(Self.most)) + choices.dropFirst(Self.most + hidden)
         let width = shown.map(\.name.count).max() ?? 0
         let isNew = login.session.profile.map { " The profile \($0.name) will remember it." } ?? ""
@@ -74,9 +74,7 @@ struct SignInQuestions {
             if let number = Int(text), number > 0, number <= shown.count { return shown[number - 1].answer }
             if let choice = choices.first(where: { $0.name == text }) { return choice.answer }
             let issuer = try Self.issuer(text, atMost: shown.count)
-            if let preset = ProviderOptions.Preset.allCases.first(where: { $0.preset.issuer == issuer }) {
-                return .preset(preset)
-            }
+            if let preset = ProviderOptions.Preset(of: issuer) { return .preset(preset) }
             return .issuer(try await Self.discover(issuer, discovery).issuer.string)
         }
     }

@@ -26,18 +26,6 @@ struct EndpointOptions: ParsableArguments, Sendable {
 
 /// The options that name the provider of a sign-in.
 struct ProviderOptions: Sendable {
-    /// The providers that need more than the standards.
-    enum Preset: String, ExpressibleByArgument, CaseIterable, Sendable {
-        case google, github
-
-        var preset: ProviderPreset {
-            switch self {
-            case .google: .google
-            case .github: .gitHub
-            }
-        }
-    }
-
     var issuer: String?
     var preset: Preset?
     var authorizationEndpoint: String?
@@ -65,7 +53,7 @@ struct ProviderOptions: Sendable {
     var words: [String] {
         zip(
             SignInLine.providerOptions,
-            [issuer, preset?.rawValue, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
+            [issuer, preset?.name, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
         )
         .flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
@@ -73,7 +61,13 @@ struct ProviderOptions: Sendable {
     /// Returns the provider. Without an issuer, the origin of the token endpoint serves as one.
     func provider() throws -> ProviderPreset {
         var provider = try preset?.preset ?? ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint)
-        if let issuer { provider.issuer = try Issuer(issuer) }
+        if let issuer {
+            provider.issuer = try Issuer(issuer)
+            // Microsoft's other clouds have the same paths.
+            if provider.issuerPolicy != .exact, let tenant = preset?.tenant {
+                provider.issuerPolicy = .template(issuer.replacing("/\(tenant)/", with: "/{tenantid}/"))
+            }
+        }
         guard let tokenEndpoint else { return provider.noting(preset) }
         var metadata = provider.metadata ?? .init()
         metadata["token_endpoint"] = .string(tokenEndpoint)
@@ -112,7 +106,7 @@ extension ProviderPreset {
     /// Returns the preset with its name in its metadata, for later commands: a dialect is not stored.
     fileprivate func noting(_ name: ProviderOptions.Preset?) -> ProviderPreset {
         var preset = self
-        if let name { preset.metadata?[Self.member] = .string(name.rawValue) }
+        if let name { preset.metadata?[Self.member] = .string(name.name) }
         return preset
     }
 }
@@ -120,7 +114,7 @@ extension ProviderPreset {
 extension ProviderMetadata {
     /// The preset that a sign-in has noted in metadata of its own. A provider's metadata chooses no preset.
     var notedPreset: ProviderOptions.Preset? {
-        isDiscovered ? nil : document[ProviderPreset.member]?.string.flatMap(ProviderOptions.Preset.init(rawValue:))
+        isDiscovered ? nil : document[ProviderPreset.member]?.string.flatMap { try? ProviderOptions.Preset($0) }
     }
 }
 

@@ -61,12 +61,15 @@ struct RedirectOptions: ParsableArguments, Sendable {
     ///   - registered: The client's registered redirect URI, which counts if the options name none.
     ///   - issuer: The only issuer that may know the redirect URI (RFC 9700 §4.4.2); nil for a client that the user has
     ///     chosen.
-    func redirect(registered: String?, onlyOf issuer: Issuer?) throws -> SignIn.Redirect {
+    ///   - usual: The host, if the options name none.
+    func redirect(
+        registered: String?, onlyOf issuer: Issuer?, host usual: LoopbackRedirectListener.Host
+    ) throws -> SignIn.Redirect {
         if !isChosen, let registered { return try SignIn.Redirect(registered: registered, certificate) }
         var redirect = SignIn.Redirect()
         redirect.certificate = certificate
         func own(_ path: String) -> String { issuer?.redirectPath(for: path) ?? path }
-        if let host { redirect.host = host }
+        redirect.host = host ?? usual
         redirect.path = own(path ?? Self.defaultPath)
         if !ports.isEmpty { redirect.ports = ports }
         redirect.privateUse = try uri.map { try PrivateUseRedirect(ofSignIn: own($0)) }

@@ -19,7 +19,12 @@ struct UsualOptions: ParsableArguments, Sendable {
         parsing: .unconditional,
         help: "The provider's issuer URL. On a terminal, 'sign-in login' asks for what is missing.")
     var issuer: String?
-    @Option(parsing: .unconditional, help: "A provider that needs more than the standards, instead of --issuer.")
+    @Option(
+        parsing: .unconditional,
+        help: """
+            A provider that needs more than the standards, instead of --issuer: google, github, or entra:TENANT, where \
+            TENANT is a tenant's ID, organizations, consumers or common. Entra's redirect host is localhost.
+            """, completion: ProviderOptions.Preset.completion, transform: ProviderOptions.Preset.init(_:))
     var preset: ProviderOptions.Preset?
     @Option(
         name: .customLong("client-id"), parsing: .unconditional,

@@ -14,7 +14,10 @@ extension AuthStateRecord {
 
     /// Throws if both sessions say whose they are, and that is not the same user.
     func requireUser(of former: AuthStateRecord) throws {
-        guard let user = former.idToken, let found = idToken, !found.subject.isExactly(user.subject) else { return }
+        // OpenID Connect Core §5.7: the issuer, which may be a tenant's, and the subject together identify the user.
+        guard let user = former.idToken, let found = idToken,
+            !found.subject.isExactly(user.subject) || !found.issuer.isExactly(user.issuer)
+        else { return }
         throw AuthError(
             .sessionReplaced, .store,
             "another user has signed in: \(userDescription), not \(former.userDescription). The stored session stays as "

@@ -14,7 +14,11 @@ extension AuthStateRecord {
         let registered = try? RegisteredClients.find(
             issuer: provider.issuer.string, clientID: client.id, for: resources)
         // The option --issuer would be the user's agreement to any page of that issuer. So the resource names it again.
-        if provider.resource == nil { words += ProviderOptions(of: provider).words }
+        if provider.resource == nil {
+            var options = ProviderOptions(of: provider)
+            options.preset = preset
+            words += options.words
+        }
         if isOfDocument {
             words += ["--client-document", client.id]
         } else if provider.resource == nil || registered?.isOurs != true {
@@ -45,6 +49,11 @@ extension AuthStateRecord {
         return words[0] == "login" ? words + redirectWords(unless: registered?.redirectURI) : words
     }
 
+    /// The preset of the sign-in. Only Entra's has an issuer policy, and it may be in another cloud of Microsoft's.
+    private var preset: ProviderOptions.Preset? {
+        client.idTokenRules.issuer == .exact ? client.provider.preset : .entra(at: client.provider.issuer)
+    }
+
     /// Whether the client is a published one that the sign-in chose for a resource: then the redirect URI is the issuer's.
     private var isOfDocument: Bool {
         client.id.contains("://") && redirectURI.map(client.provider.issuer.owns) == true
@@ -57,16 +66,17 @@ extension AuthStateRecord {
     private func redirectWords(unless registered: String?) -> [String] {
         guard let redirectURI else { return [] }
         let uri = isOfDocument ? client.provider.issuer.redirectBase(of: redirectURI) : redirectURI
-        let words = Self.words(of: uri)
+        let words = words(of: uri)
         guard let registered else { return words }
-        guard words != Self.words(of: registered) else { return [] }
+        guard words != self.words(of: registered) else { return [] }
         return words.isEmpty ? ["--redirect-path", "/callback"] : words
     }
 
-    private static func words(of uri: String) -> [String] {
+    private func words(of uri: String) -> [String] {
         guard let url = try? SecureURL(uri), url.isLoopback else { return ["--redirect-uri", uri] }
         var words = url.scheme == "https" ? ["--redirect-https", "FILE"] : []
-        if url.host != "127.0.0.1" { words += ["--redirect-host", url.host] }
+        let usual = preset?.preset.redirectHost ?? .ipv4
+        if url.host != usual.defaultValueDescription { words += ["--redirect-host", url.host] }
         if let port = url.port, !RedirectOptions.isChosenByKernel(port) { words += ["--redirect-port", "\(port)"] }
         if url.path != "/callback" { words += ["--redirect-path", url.path] }
         return words
@@ -83,8 +93,7 @@ extension AuthStateRecord {
 extension ProviderMetadata {
     /// The preset of the sign-in. Discovered metadata has no note of it: there, it is the one of the issuer.
     var preset: ProviderOptions.Preset? {
-        if isDiscovered { return ProviderOptions.Preset.allCases.first { $0.preset.issuer == issuer } }
-        return notedPreset
+        isDiscovered ? ProviderOptions.Preset(of: issuer) : notedPreset
     }
 }
 

@@ -265,7 +265,7 @@ extension SessionOptions {
 
 extension ProviderMetadata {
     fileprivate var mayKnowOfflineAccess: Bool {
-        isDiscovered && preset == nil && scopes?.contains(Scope.offlineAccess.rawValue) ?? true
+        isDiscovered && preset?.name != "google" && scopes?.contains(Scope.offlineAccess.rawValue) ?? true
     }
 }
 
@@ -278,7 +278,7 @@ extension AuthError {
         // OpenID Connect Core §5.3: the endpoint takes the access tokens of OpenID Connect.
         if isRejectionOfUserInfo { return record.scope.contains(.openID) ? [] : [.openID] }
         return switch code {
-        // For an unknown scope, some providers show an error page. A preset's provider has another way.
+        // For an unknown scope, some providers show an error page. Google has another way.
         case .noRefreshToken: record.client.provider.mayKnowOfflineAccess ? [.offlineAccess] : []
         case .noIDToken: record.idToken == nil ? [.openID] : []
         default: []

@@ -32,7 +32,7 @@ struct SignInTarget {
         asked: AuthorizationRequest.Options = .init(),
         for grant: GrantType, replacing former: RegisteredClient? = nil, _ console: Console
     ) async throws {
-        var (requiresDPoP, isAutomatic) = (binding.dpop, false)
+        var (requiresDPoP, isAutomatic, host) = (binding.dpop, false, LoopbackRedirectListener.Host.ipv4)
         if try former != nil || target.decide(provider, clientID: clientID, for: grant) {
             var found = try await ResourceSignIn(
                 target.resource.isEmpty ? [former?.resource].compactMap(\.self) : target.resource,
@@ -55,7 +55,7 @@ struct SignInTarget {
                 issuer: preset.issuer.string, clientID: clientID, for: target.resource)
             configuration = try client.configuration(
                 clientID ?? registered?.client.id ?? "", at: preset, of: registered?.client, in: console.environment)
-            options = preset.options
+            (options, host) = (preset.options, preset.redirectHost ?? host)
             (isAutomatic, isNew, resources) = (registered?.isOurs == true, false, target.resource)
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
@@ -63,7 +63,8 @@ struct SignInTarget {
         (isPortNamed, isScopeNamed) = (redirect?.namesPort == true, scope != nil)
         self.redirect =
             try redirect?.redirect(
-                registered: registered?.redirectURI, onlyOf: isAutomatic ? configuration.issuer : nil) ?? .init()
+                registered: registered?.redirectURI, onlyOf: isAutomatic ? configuration.issuer : nil, host: host)
+            ?? .init()
     }
 
     /// Returns the target with these further audiences of ID tokens.

@@ -87,6 +87,49 @@ struct ProviderPresetTests {
         }
     }
 
+    /// Entra's double: users of one tenant, whose ID the template stands for.
+    private static let entra: LocalProvider.Configuration = {
+        var configuration = LocalProvider.Configuration.demo
+        (configuration.issuerPath, configuration.tenant) = ("/common/v2.0", "31537af4-6d77-4bb9-a681-d2394888ea26")
+        return configuration
+    }()
+
+    @Test func `Entra's preset has the host localhost, no prompt, and the issuer of each tenant`() async throws {
+        try await World.run(Self.entra) { world in
+            var preset = try ProviderPreset.entra(tenant: "common")
+            preset.issuer = try Issuer(world.provider.issuer)
+            preset.issuerPolicy = .template(world.provider.issuer.replacing("common", with: "{tenantid}"))
+            let state = try await signIn(world, preset).run(store: MemoryTokenStore())
+            #expect(await state.record.idToken?.issuer.contains("/31537af4-") == true)
+            let sent = try #require(world.provider.log(.authorization).first?.query)
+            #expect(sent["redirect_uri"]?.hasPrefix("http://localhost:") == true && sent["prompt"] == nil)
+            preset.issuerPolicy = .exact
+            let error = await authError { _ = try await signIn(world, preset).run(store: MemoryTokenStore()) }
+            #expect(error?.code == .issuerMismatch)
+        }
+    }
+
+    @Test(arguments: [
+        ("31537af4-6d77-4bb9-a681-d2394888ea26", "31537af4-6d77-4bb9-a681-d2394888ea26", false),
+        ("31537AF4-6D77-4BB9-A681-D2394888EA26", "31537af4-6d77-4bb9-a681-d2394888ea26", false),
+        ("consumers", "9188040d-6c67-4c5b-b112-36a304b66dad", false), ("organizations", "organizations", true),
+        ("common", "common", true),
+    ])
+    func `a tenant of Entra has an issuer`(tenant: String, path: String, isOfMany: Bool) throws {
+        let preset = try ProviderPreset.entra(tenant: tenant)
+        #expect(preset.issuer.string == "https://login.microsoftonline.com/\(path)/v2.0")
+        let template = IssuerPolicy.template("https://login.microsoftonline.com/{tenantid}/v2.0")
+        #expect(preset.issuerPolicy == (isOfMany ? template : .exact))
+    }
+
+    @Test(arguments: [
+        "", "contoso.onmicrosoft.com", "31537af4-6d77-4bb9-a681-d2394888ea2", "common/../x", "{tenantid}",
+    ])
+    func `what is no tenant of Entra is refused`(tenant: String) async {
+        let error = await authError { _ = try ProviderPreset.entra(tenant: tenant) }
+        #expect(error?.code == .invalidConfiguration && error?.message.contains("a UUID") == true)
+    }
+
     @Test func `a preset without a dialect keeps the app's own`() throws {
         var environment = Environment.live
         environment.dialect.refusesToken = { $0.status == .forbidden }

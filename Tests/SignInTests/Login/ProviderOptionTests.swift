@@ -74,8 +74,54 @@ struct ProviderOptionTests {
         }
     }
 
+    /// Entra in another cloud: its metadata names a template, and the tenant is in the issuer of the ID token.
+    @Test func `--preset entra signs in users of any tenant, and so does the command line after the end`() async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        let tenant = "31537af4-6d77-4bb9-a681-d2394888ea26"
+        (configuration.issuerPath, configuration.tenant) = ("/common/v2.0", tenant)
+        try await withDesk(configuration) { fixture in
+            try await fixture.login().failure(1, "issuer_mismatch")
+            let preset = ["--preset", "entra:common", "--profile", "work"]
+            let result = try await fixture.start(fixture.loginArguments(preset)).outcome().result()
+            let issuer = fixture.issuer.replacing("common", with: tenant)
+            #expect(result["id_token_claims"]?["iss"]?.string == issuer)
+            let first = try #require(fixture.provider.log(.authorization).first?.query)
+            #expect(first["redirect_uri"]?.hasPrefix("http://localhost:") == true && first["prompt"] == nil)
+            // Core §5.7: another tenant's user is another user, even with the same subject.
+            let other = "9188040d-6c67-4c5b-b112-36a304b66dad"
+            fixture.provider.fault(
+                .editIDToken {
+                    $0.claims["iss"] = .string(fixture.issuer.replacing("common", with: other))
+                    $0.claims["tid"] = .string(other)
+                }, at: .token)
+            try await fixture.run("login", "--json", "--profile", "work").failure(1, "session_replaced")
+
+            _ = try await fixture.run("logout", "--json", "--local", "--profile", "work", "--forget").result()
+            // Unlike Entra, the double issues a refresh token only with consent.
+            let options = ["--preset", "entra:common", "--redirect-host", "127.0.0.1", "--prompt", "consent"]
+            _ = try await fixture.start(fixture.loginArguments(options)).outcome().result()
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+            let ended = try await fixture.run("token", "--force-refresh", "--json").failure(1, "sign_in_required")
+            let line = try #require(ended.advised(by: " with: "))
+            #expect(line.contains("--issuer \(fixture.issuer) --preset entra:common "), "\(line)")
+            _ = try await fixture.start(["sh", "-c", line + " --json"], []).outcome().result()
+            let uris = fixture.provider.log(.authorization).suffix(2).compactMap { $0.query["redirect_uri"] }
+            #expect(uris.allSatisfy { $0.hasPrefix("http://127.0.0.1:") }, "\(uris)")
+        }
+    }
+
+    @Test(arguments: ["entra", "entra:", "entra:contoso.onmicrosoft.com", "apple"])
+    func `a preset that is none is refused with what is expected`(preset: String) async throws {
+        try await withDesk { fixture in
+            let message = try await fixture.run("login", "--json", "--client-id", "a", "--preset", preset).wrongUsage()
+            #expect(message.contains(preset.hasPrefix("entra:") ? "a UUID" : "entra:TENANT"), "\(message)")
+        }
+    }
+
     @Test(arguments: [
-        ["--preset", "github"], ["--preset", "google"], ["--token-endpoint", "https://op.example/token"],
+        ["--preset", "github"], ["--preset", "google"], ["--preset", "entra:common"],
+        ["--token-endpoint", "https://op.example/token"],
     ])
     func `without a client id, a provider without registration is not one to register at`(
         options: [String]
