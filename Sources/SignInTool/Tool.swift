@@ -28,12 +28,16 @@ struct Tool: ParsableCommand {
         version: "0.1.0", subcommands: [DeliveredRedirect.self],
         groupedSubcommands: [
             CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
-            CommandGroup(name: "Session", subcommands: [Status.self, Watch.self, Use.self]),
+            CommandGroup(name: "Session", subcommands: [Status.self, Accounts.self, Watch.self, Use.self]),
             CommandGroup(
                 name: "Token",
                 subcommands: [Token.self, Helper.self, Proxy.self, Request.self, UserInfo.self, Exchange.self]),
             CommandGroup(name: "Service", subcommands: [ClientCredentials.self]),
-            CommandGroup(name: "Setup", subcommands: [Register.self, Doctor.self, Discover.self, Demo.self]),
+            CommandGroup(
+                name: "Setup",
+                subcommands: [
+                    Register.self, Export.self, Import.self, Doctor.self, Discover.self, Demo.self,
+                ]),
             CommandGroup(name: "Old server", subcommands: [Password.self]),
         ])
 

@@ -57,7 +57,7 @@ struct SignInLine {
     }
 
     /// The line without the options that a later one repeats or, as the parser does, replaces.
-    private var withoutRepetitions: SignInLine {
+    var withoutRepetitions: SignInLine {
         let options = options
         let kept = options.indices.filter { index in
             !options[(index + 1)...].contains { later in

@@ -5,7 +5,7 @@ internal import ArgumentParser
 struct Status: Command {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Lists the sessions and profiles, without tokens. * marks the profile in use.",
-        discussion: "Example: sign-in status")
+        discussion: "Example: sign-in status\n\n'sign-in accounts' lists only the profiles, in a line each.")
 
     @Option(
         parsing: .unconditional, help: "List only the session of this profile. If it is not signed in, fail.",

@@ -44,14 +44,18 @@ struct ListedSession: Sendable {
         return .object(json)
     }
 
-    /// A block of lines: who is signed in where, and below it what is known.
-    var text: String {
+    /// Who is signed in where, in one line.
+    var title: String {
         let host = issuer.flatMap { try? SecureURL($0) }?.shownHost
         let room = max(8, min(40, String.terminalCells - 6 - (profile.map { $0.name.count + 2 } ?? 0)))
         let user = record?.idToken?.claims.shortName?.shortened(toCells: room).shownName ?? "an unknown user"
         let who = record == nil ? host : [user, host].compactMap { $0 }.joined(separator: " at ")
         let state = record?.stateDescription ?? "signed out"
-        let title = (profile.map { "\($0.name): " } ?? "") + [who, state].compactMap { $0 }.joined(separator: ", ")
+        return (profile.map { "\($0.name): " } ?? "") + [who, state].compactMap { $0 }.joined(separator: ", ")
+    }
+
+    /// A block of lines: the title, and below it what is known.
+    var text: String {
         let lines = title.wrapped(after: isInUse ? "* " : "  ").map { Console.styled($0, .bold, on: .output) }
         let details = details.compactMap { name, value, isSentence in
             value?.withSingleBlanks.detail(name, isSentence: isSentence)

@@ -159,7 +159,8 @@ struct WrongUsageTests {
     }
 
     @Test(arguments: [
-        "login", "device", "logout", "status", "use", "token", "request", "userinfo", "exchange",
+        "login", "device", "logout", "status", "accounts", "use", "export", "import", "token", "request", "userinfo",
+        "exchange",
         "client-credentials", "register", "discover", "demo", "password", "helper git", "helper kubectl",
         "helper docker", "helper", "",
     ])

@@ -1,0 +1,25 @@
+internal import AppAuth
+internal import ArgumentParser
+
+/// The command `sign-in export`.
+struct Export: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Prints how a profile signs in, without secrets, for 'sign-in import' on another machine.",
+        discussion: "Example: sign-in export work > work.json")
+
+    @Argument(help: "The profile.", completion: Profile.completion, transform: Profile.init(_:))
+    var profile: Profile
+    @Flag(help: "Print an error as JSON too.") var json = false
+    @OptionGroup var common: CommonOptions
+
+    func run(_ console: Console, limit: Duration) async throws -> Int32 {
+        guard let line = try profile.signIn else { throw WrongUsage(try profile.isUnknown) }
+        let document = ProfileDocument(profile, line)
+        let json = try document.json
+        try console.succeed(json, text: json.serialized())
+        let names = document.local.map(\.name).joined(separator: " and ")
+        if !names.isEmpty { console.say("On the other machine, 'sign-in import' will require its own \(names).") }
+        return 0
+    }
+}
