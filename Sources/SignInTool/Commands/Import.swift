@@ -24,6 +24,13 @@ struct OwnFileOptions: ParsableArguments, Sendable {
         completion: .file())
     var passwordFile: String?
     @Option(
+        name: .customLong("redirect-https"), parsing: .unconditional, help: .certificate, completion: .file())
+    var certificateFile: String?
+    @Option(
+        name: .customLong("redirect-key"), parsing: .unconditional, help: "The private key of that certificate.",
+        completion: .file())
+    var certificateKeyFile: String?
+    @Option(
         parsing: .unconditional, help: "The profile whose identity provider vouches for you.",
         completion: Profile.completion, transform: Profile.init(_:))
     var from: Profile?
@@ -33,6 +40,7 @@ struct OwnFileOptions: ParsableArguments, Sendable {
         let options = [
             ("--store", store?.argument), ("--client-secret-file", secretFile), ("--client-key", keyFile),
             ("--client-assertion-file", assertionFile), ("--password-file", passwordFile), ("--from", from?.name),
+            ("--redirect-https", certificateFile), ("--redirect-key", certificateKeyFile),
         ]
         return options.flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
@@ -71,11 +79,11 @@ struct Import: Command {
         let line = try line(of: document)
         if let known = try profile.signIn {
             guard try ProfileDocument(profile, known).json == ProfileDocument(profile, line).json else {
-                throw WrongUsage("there is another profile '\(profile.name)': name the new one with --profile")
+                throw WrongUsage("there is another profile \(profile.name.foundText): name the new one with --profile")
             }
         } else {
             guard try !profile.hasFile else {
-                throw WrongUsage("there is a session '\(profile.name)': name the new profile with --profile")
+                throw WrongUsage("there is a session \(profile.name.foundText): name the new profile with --profile")
             }
             try await confirm(profile, line, console)
             try profile.remember(line)

@@ -29,7 +29,7 @@ package struct ProfileDocument {
         "--ui-locales": .text, "--param": .list, "--par": .flag, "--dpop": .flag, "--key-in": .text,
         "--no-browser": .flag, "--proxy-auth": .text, "--store": .local, "--client-secret-file": .local,
         "--client-key": .local, "--client-assertion-file": .local, "--password-file": .local, "--ca-file": .local,
-        "--from": .local,
+        "--from": .local, "--redirect-https": .local, "--redirect-key": .local,
     ]
 
     /// The member that says what the document is; its value is the version of the format.
@@ -79,7 +79,7 @@ package struct ProfileDocument {
         let object: JSON.Object?
         do { object = try JSON(parsing: bytes).object } catch { throw Self.refusal("no JSON: \(error)") }
         guard let object, object[Self.mark] == 1 else {
-            throw Self.refusal("expected an object with '\(Self.mark)': 1, as 'sign-in export' writes it")
+            throw Self.refusal("expected an object with \(Self.mark.foundText): 1, as 'sign-in export' writes it")
         }
         guard let command = object["command"]?.string, SignInLine.commands.contains(command) else {
             throw Self.refusal(
@@ -90,7 +90,7 @@ package struct ProfileDocument {
         var words = [command]
         for member in object.members where ![Self.mark, "profile", "command"].contains(member.name) {
             guard let (option, kind) = options[member.name] else {
-                throw Self.refusal("'\(Self.mark)' has no member \(member.name.foundText)")
+                throw Self.refusal("\(Self.mark.foundText) has no member \(member.name.foundText)")
             }
             words += try Self.words(option, kind, member)
         }
@@ -104,12 +104,12 @@ package struct ProfileDocument {
         switch kind {
         case .flag:
             guard member.value == true else {
-                throw refusal("expected '\(member.name)' to be true, found \(member.value.kind)")
+                throw refusal("expected \(member.name.foundText) to be true, found \(member.value.kind)")
             }
             return [option]
         case .list:
             guard let values = member.value.array, !values.isEmpty else {
-                throw refusal("expected '\(member.name)' to be an array of strings, found \(member.value.kind)")
+                throw refusal("expected \(member.name.foundText) to be an array of strings, found \(member.value.kind)")
             }
             return try values.flatMap { [option, try text($0, of: member.name)] }
         case .text, .local: return [option, try text(member.value, of: member.name)]
@@ -120,11 +120,11 @@ package struct ProfileDocument {
     /// Returns a text that a user sees as it is: nothing of it is hidden or left out.
     private static func text(_ value: JSON, of name: String) throws -> String {
         guard let text = value.exactString else {
-            throw refusal("expected '\(name)' to be a string, found \(value.kind)")
+            throw refusal("expected \(name.foundText) to be a string, found \(value.kind)")
         }
-        guard text.utf8.count <= longest else { throw refusal("'\(name)' has more than \(longest) bytes") }
+        guard text.utf8.count <= longest else { throw refusal("\(name.foundText) has more than \(longest) bytes") }
         guard text.withSingleBlanks.utf8.elementsEqual(text.utf8) else {
-            throw refusal("'\(name)' has characters that cannot be seen, or several blanks in a row")
+            throw refusal("\(name.foundText) has characters that cannot be seen, or several blanks in a row")
         }
         return text
     }
