@@ -12,7 +12,8 @@ extension SignIn {
     /// own, `signIn.observe = SignIn.printURL`.
     public static let printURL: @Sendable (Event) -> Void = { event in
         switch event {
-        case .authorization(let url): StandardError.print("If no browser opens, open this URL in one:", url)
+        case .authorization(let url):
+            StandardError.print("If no browser opens, open this URL in one:", url.quotedAgainstJobs)
         case .withoutBrowser(let error?, _):
             StandardError.print(
                 "No browser could be started: \(error.message). Open the URL above in any browser on this computer.")

@@ -42,7 +42,9 @@ public struct SignOut: Sendable {
     /// what the sign-out waits for.
     public static let printURL: @Sendable (Event) -> Void = { event in
         guard case .endSession(let url) = event else { return }
-        StandardError.print("No browser was started. To sign out in yours too, open this URL on this computer:", url)
+        StandardError.print(
+            "No browser was started. To sign out in yours too, open this URL on this computer:",
+            url.quotedAgainstJobs)
     }
 
     /// The address that the provider redirects the browser to after a sign-out. It must be registered for the client

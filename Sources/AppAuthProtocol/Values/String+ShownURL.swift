@@ -7,7 +7,13 @@ extension String {
     /// Users paste URLs into command lines, with or without quotes. What a shell then sees beside words is the `&`
     /// between parameters, and after it `name=value`. That is an assignment, which ends at the next `&`; so the last parameter
     /// is encoded too.
-    package var shownURL: String { shownURL(endsWithOurs: false) }
+    package var shownURL: String { shownURL(endsWithOurs: false).quotedAgainstJobs }
+
+    /// A URL of these forms, in single quotes if a shell would take a parameter for the number of a job, and resume it: `%01`
+    /// means `fg %1`. No process has 40 jobs.
+    package var quotedAgainstJobs: String {
+        contains(/&%([0-3][0-9]|40|[0-9][A-Fa-f])/) ? "'" + self + "'" : self
+    }
 
     /// As ``shownURL``, for a URL whose last parameter is this library's or the app's: it stays as it is.
     package var shownRequestURL: String { shownURL(endsWithOurs: true) }

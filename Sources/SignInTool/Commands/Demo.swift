@@ -56,7 +56,9 @@ struct Demo: Command {
                 story.tell(
                     "The browser opens the login page: sign in as \(Self.user.name) with the password \(Self.user.password)."
                 )
-                if !isHeadless { console.say("If no browser opens, open this URL:\n"); console.say("  \(url)") }
+                if !isHeadless {
+                    console.say("If no browser opens, open this URL:\n"); console.say("  \(url.quotedAgainstJobs)")
+                }
                 story.wait("Waiting for the browser")
                 console.waitForBrowser()
             case .browserObstacle(let obstacle): console.say(obstacle.message)

@@ -210,7 +210,7 @@ struct Logout: Command {
             case .openingBrowser: console.say("Ending the session in the browser…")
             case .endSession(let url):
                 console.say("Open this URL in your browser to end the session there too:")
-                console.say("  \(url)")
+                console.say("  \(url.quotedAgainstJobs)")
             case .waiting(let uri):
                 note.start(console) {
                     Self.sayWhatToCompare(uri, record, console)

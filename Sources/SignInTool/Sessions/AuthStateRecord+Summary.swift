@@ -49,7 +49,8 @@ extension JSON {
     /// has a mark: a value must not look like a line of this command, for example `Sign in with: …`.
     var lines: [String] {
         (object?.members ?? []).flatMap { member in
-            let isPlain = member.name.wholeMatch(of: /[A-Za-z0-9_.:\/#]+/) != nil
+            // Lines of this command begin with a capital letter.
+            let isPlain = member.name.wholeMatch(of: /[a-z0-9_][A-Za-z0-9_.:\/#]*/) != nil
             let name = isPlain ? member.name : member.name.foundText
             let value = (member.value.string ?? member.value.serialized()).withSingleBlanks
             let isWrapped = Console.width(of: .output) != nil && value != "" && value != " "

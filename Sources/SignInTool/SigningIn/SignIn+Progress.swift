@@ -54,7 +54,7 @@ extension SignIn {
                 browser == nil
                     ? "Open this URL in a browser to sign in:"
                     : "Sign in with the browser. If none opens, open this URL:")
-            console.say("  \(url)")
+            console.say("  \(url.quotedAgainstJobs)")
             console.waitForBrowser()
             console.log("authorization: listening for the redirect and starting the browser")
         case .browserObstacle(let obstacle):

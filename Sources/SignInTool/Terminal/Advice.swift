@@ -64,8 +64,10 @@ struct Advice: Sendable {
                 ? "if the provider gave you a token for registrations, pass it with \(option)"
                 : "check the token in the file of \(option)"
         }
-        if error.message.contains(/[Nn]ame its issuer/) { return "use --issuer to name it" }
-        if error.message.contains("expected the token type DPoP") {
+        // The end of a message, and one without a server's error, is the library's own text. A server could make this program
+        // say the rest.
+        if error.stage == .discovery, error.message.hasSuffix("ame its issuer") { return "use --issuer to name it" }
+        if error.server == nil, error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
         }
         if error.code == .invalidMetadata, error.message.contains("no 'jwks_uri'") {

@@ -50,13 +50,26 @@ extension String {
 }
 
 extension Character {
-    /// How many cells of a terminal it takes: two for emoji, and for East Asian characters that are wide (UAX #11).
+    /// How many cells of a terminal it takes, at most: two for emoji, and for East Asian characters that are wide (UAX #11). A
+    /// letter may have any number of marks that take a cell each.
     fileprivate var cells: Int {
-        let scalar = unicodeScalars[unicodeScalars.startIndex]
+        let isEmoji = unicodeScalars.allSatisfy {
+            $0.properties.isEmojiPresentation || $0.properties.isEmojiModifier || ["\u{200D}", "\u{FE0F}"].contains($0)
+        }
+        return isEmoji ? 2 : unicodeScalars.reduce(0) { $0 + $1.cells }
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var cells: Int {
+        // It makes an emoji of the character before it, for some terminals.
+        if value == 0xFE0F { return 1 }
+        if [.nonspacingMark, .enclosingMark, .format].contains(properties.generalCategory) { return 0 }
         let wide: [ClosedRange<UInt32>] = [
             0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
-            0xFFE0...0xFFE6, 0x20000...0x3FFFD,
+            0xFFE0...0xFFE6, 0xA960...0xA97F, 0x16FE0...0x1B2FF, 0x1D300...0x1D37F, 0x1F200...0x1F2FF,
+            0x20000...0x3FFFD,
         ]
-        return scalar.properties.isEmojiPresentation || wide.contains { $0.contains(scalar.value) } ? 2 : 1
+        return properties.isEmojiPresentation || wide.contains { $0.contains(value) } ? 2 : 1
     }
 }

@@ -13,6 +13,18 @@ import Testing
         #expect(error.message.contains("https://evil.example/a%27%3Btouch%24IFS/tmp/x%3B%27"), "\(error.message)")
     }
 
+    @Test(arguments: [
+        ("https://e.example/d?a&%01", true), ("https://e.example/d?a=b&%4Ac", true),
+        ("https://e.example/d?a&%20", true),
+        ("https://e.example/d?%01", false), ("https://e.example/d?a&%E4%BD=1", false),
+        ("https://e.example/d?a=%01&b=c&d=", false),
+    ])
+    func `a URL in which a shell would find the number of a job is in quotes`(url: String, isQuoted: Bool) throws {
+        let shown = try SecureURL(url).description
+        #expect(shown.hasPrefix("'https://") == isQuoted && shown.hasSuffix("'") == isQuoted, "\(shown)")
+        #expect(!isQuoted || shown.dropFirst().dropLast().allSatisfy { $0 != "'" })
+    }
+
     @Test func `a URL on this computer that a server may not name is encoded`() throws {
         let objection = try SecureURL("https://127.0.0.1/a';id;'").objection(namedBy: SecureURL("https://evil.example"))
         #expect(objection?.hasPrefix("https://127.0.0.1/a%27%3Bid%3B%27 is on this computer") == true)
