@@ -62,7 +62,7 @@ extension Discovery {
             return origin
         } catch let found as AuthError where found.code == .issuerMismatch {
             var error = error
-            error.message += "; \(found.message)"
+            error.message = "\(found.message); \(error.message)"
             throw error
         } catch let found as AuthError where !found.leavesDocumentUnknown {
             throw error

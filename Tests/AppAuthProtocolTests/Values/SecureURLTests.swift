@@ -59,7 +59,7 @@ struct SecureURLTests {
         ("https://op.example/d&id&x", "https://op.example/d%26id%26x"),
         (
             "https://op.example/?v&id&/bin/id&a_1=b&c.d=e&%69d",
-            "https://op.example/?v&%69d&%2Fbin/id&a_1=b&%63.d=e&%69d"
+            "'https://op.example/?v&%69d&%2Fbin/id&a_1=b&%63.d=e&%69d'"
         ),
     ])
     func `a URL for people has nothing that a shell runs, and the URL itself stays`(text: String, shown: String) throws

@@ -68,7 +68,7 @@ struct HintTests {
         ("login --timeout 0", "expected more than 0 and at most 1000000"),
         ("login --timeout 1000000.5", "expected more than 0 and at most 1000000"),
         ("login --max-age -1", "expected a number from 0 to 4294967295"),
-        ("login --preset azure", "Please provide one of 'google' and 'github'."),
+        ("login --preset azure", "expected google, github or entra:TENANT"),
         ("login --store file:~/x", "use $HOME, or ./~ for that name"),
         ("login --issuer https://127.0.0.1:9 --client-id x --client-key none", "--client-key: "),
         ("login --token-endpoint https://127.0.0.1:9/ --client-id x", "'; name it with --authorization-endpoint"),
