@@ -22,7 +22,10 @@ extension AuthError {
                 : ". Set SIGN_IN_PASSPHRASE_FILE to a file with the right passphrase, and use --store encrypted:PATH"
             return message + remedy + ". If the passphrase is lost, set the session aside and go on: \(line)"
         case .noLibrary?, .noBus?, .noService?: return message + ". Without a keyring, use --store file:PATH"
-        default: return message.replacing(Self.discardHint, with: ". To set it aside and go on: \(line)")
+        // Only the store's own hint, which is at the end: a server may write the same.
+        case .damaged? where message.hasSuffix(Self.discardHint):
+            return message.dropLast(Self.discardHint.count) + ". To set it aside and go on: \(line)"
+        default: return message
         }
     }
 }
