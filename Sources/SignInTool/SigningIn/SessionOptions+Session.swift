@@ -130,7 +130,10 @@ extension SessionOptions {
             let missing = required.missingScope(in: record)
             let command = try (record.signInToSource ?? line(store, record, console, requesting: missing)).shellLine
             // The line says it better than the library, which knows no command.
-            if required.saysToSignIn, let advice = required.message.ranges(of: ". Sign in again").last {
+            // A server's words end with a quote.
+            if required.saysToSignIn, let advice = required.message.ranges(of: ". Sign in again").last,
+                !required.message[advice.lowerBound...].contains(where: { "'\"".contains($0) })
+            {
                 required.message.removeSubrange(advice.lowerBound...)
             }
             required.message += ". Sign in with: \(command)"

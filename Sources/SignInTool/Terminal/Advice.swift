@@ -78,7 +78,7 @@ struct Advice: Sendable {
         {
             return "name it with --\(endpoint)-endpoint"
         }
-        if error.message.contains("$XDG_RUNTIME_DIR"), arguments.first != "proxy" {
+        if error.code == .unavailable, error.message.contains("$XDG_RUNTIME_DIR"), arguments.first != "proxy" {
             return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
         }
         if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
