@@ -66,7 +66,7 @@ struct Advice: Sendable {
         }
         // The end of a message, and one without a server's error, is the library's own text. A server could make this program
         // say the rest.
-        if error.stage == .discovery, error.message.hasSuffix("ame its issuer") { return "use --issuer to name it" }
+        if error.server == nil, error.message.hasSuffix("ame its issuer") { return "use --issuer to name it" }
         if error.server == nil, error.message.contains("expected the token type DPoP") {
             return "the provider does not support DPoP: leave out --dpop"
         }
