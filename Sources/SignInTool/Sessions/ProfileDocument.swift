@@ -71,7 +71,7 @@ package struct ProfileDocument {
         }
     }
 
-    /// Reads a document of somebody else.
+    /// Reads a document that another person may have written.
     ///
     /// - Throws: ``AuthError`` if it is not exactly what `sign-in export` writes, or has a text that would not be shown as it
     ///   is.
