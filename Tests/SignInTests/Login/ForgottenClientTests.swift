@@ -3,6 +3,7 @@ import AppAuthTestProvider
 import Foundation
 import HTTPTypes
 import JOSE
+import TestFixtures
 import Testing
 
 /// A registration that the provider has forgotten, or whose port is busy.
@@ -15,7 +16,8 @@ struct ForgottenClientTests {
         configuration.resourceDescription = ResourceDescription(scopes: ["api"])
         try await withDesk(configuration) { fixture in
             let url = fixture.provider.url(.api)
-            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            // The next sign-ins need the port too: the socket of another test must not get it between them.
+            _ = try await fixture.run("login", "--json", "--resource", url, "--redirect-port", "\(freePort())").result()
             try await body(fixture, url)
         }
     }
