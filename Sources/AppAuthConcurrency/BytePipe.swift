@@ -130,6 +130,13 @@ package final class BytePipe: Sendable {
     /// Ends the bytes.
     package func finish() { end(.success(())) }
 
+    /// Whether there are no further bytes, and no error.
+    package var isFinished: Bool {
+        state.withLock { state in
+            if case .success = state.end { true } else { false }
+        }
+    }
+
     /// Ends the bytes with an error, which the reader gets after them. The writer gets it at once.
     package func fail(_ error: any Error) { end(.failure(error)) }
 

@@ -84,19 +84,22 @@ public final class AuthProxy: Sendable {
         defer { listener.close() }
         let events = try SocketEvents()
         defer { events.close() }
+        try await withTaskExecutorPreference(events) {
+            try await withThrowingDiscardingTaskGroup { group in
+                for socket in listener.sockets { group.addTask { try await self.serve(socket, events) } }
+            }
+        }
+    }
+
+    /// Serves the clients of a socket.
+    private func serve(_ socket: Int32, _ events: SocketEvents) async throws {
+        defer { events.forget(socket) }
         try await withThrowingDiscardingTaskGroup { group in
-            for socket in listener.sockets {
+            while true {
+                guard let client = try await accept(on: socket, events) else { continue }
                 group.addTask { [self] in
-                    defer { events.forget(socket) }
-                    try await withThrowingDiscardingTaskGroup { group in
-                        while true {
-                            guard let client = try await accept(on: socket, events) else { continue }
-                            group.addTask { [self] in
-                                await serve(client)
-                                connections.withLock { $0 -= 1 }
-                            }
-                        }
-                    }
+                    await serve(client)
+                    connections.withLock { $0 -= 1 }
                 }
             }
         }

@@ -3,8 +3,8 @@ internal import AppAuthConcurrency
 internal import CShims
 internal import Glibc
 
-/// Lets tasks wait for sockets. One thread waits for all of them.
-final class SocketEvents: Sendable {
+/// Runs tasks, and lets them wait for sockets. One thread does both, so that a task goes on where its socket was seen ready.
+final class SocketEvents: TaskExecutor {
     /// What a task waits for. At most one task waits to read or for the end, and one to write.
     enum Event {
         case readable, writable
@@ -34,6 +34,10 @@ final class SocketEvents: Sendable {
         var sockets: [Int32: [Bool: Waiter]] = [:]
         /// How many have a deadline.
         var timed = 0
+        /// What the thread is to run.
+        var jobs: [UnownedJob] = []
+        /// Whether the thread waits, or is about to, and must be woken.
+        var isAsleep = false
         var isClosed = false
 
         mutating func remove(_ socket: Int32, _ writes: Bool) -> Waiter? {
@@ -61,16 +65,31 @@ final class SocketEvents: Sendable {
         }
     }
 
-    /// Ends the thread. Must be called once. All waiting tasks get a `CancellationError`.
+    /// Ends the thread. Must be called once, when no task runs here any more.
     func close() {
-        state.withLock { $0.isClosed = true }
-        var one: UInt64 = 1
-        write(wakeUp, &one, MemoryLayout.size(ofValue: one))
+        wake { $0.isClosed = true }
         thread.withLock { $0.take() }?.join()
         for descriptor in [epoll, wakeUp] { Glibc.close(descriptor) }
     }
 
-    /// Waits for an event, or until a read or a write would say more.
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        wake { $0.jobs.append(job) }
+    }
+
+    /// Makes a change of which the thread must know.
+    private func wake(_ change: (inout State) -> Void) {
+        let wasAsleep = state.withLock { state in
+            change(&state)
+            defer { state.isAsleep = false }
+            return state.isAsleep
+        }
+        guard wasAsleep else { return }
+        var one: UInt64 = 1
+        write(wakeUp, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    /// Waits for an event, or until a read or a write would say more. Only for tasks that run here.
     ///
     /// - Throws: `CancellationError`; ``Late``, up to a second after the deadline.
     func wait(
@@ -96,18 +115,12 @@ final class SocketEvents: Sendable {
 
     private func add(_ waiter: Waiter, _ socket: Int32, _ writes: Bool) {
         let failure: (any Error)? = state.withLock { state in
-            guard !state.isClosed else { return CancellationError() }
             state.sockets[socket, default: [:]][writes] = waiter
             if waiter.deadline != nil { state.timed += 1 }
             let error = arm(socket, state)
             guard error == 0 else {
                 _ = state.remove(socket, writes)
                 return Self.unavailable(error)
-            }
-            // The first one with a deadline makes the thread look at the clock.
-            if waiter.deadline != nil, state.timed == 1 {
-                var one: UInt64 = 1
-                write(wakeUp, &one, MemoryLayout.size(ofValue: one))
             }
             return nil
         }
@@ -133,20 +146,21 @@ final class SocketEvents: Sendable {
         var events = [UInt32](repeating: 0, count: Int(capacity))
         var nextLook = ContinuousClock.now
         while true {
-            let (isClosed, isTimed) = state.withLock { ($0.isClosed, $0.timed > 0) }
-            if isClosed { break }
-            let count = Int(shims_epoll_wait(epoll, &sockets, &events, capacity, isTimed ? 1000 : -1))
+            let (jobs, isClosed, isTimed) = state.withLock { state in
+                defer { state.jobs = [] }
+                state.isAsleep = state.jobs.isEmpty
+                return (state.jobs, state.isClosed, state.timed > 0)
+            }
+            for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
+            if jobs.isEmpty, isClosed { return }
+            let wait: Int32 = jobs.isEmpty ? isTimed ? 1000 : -1 : 0
+            let count = Int(shims_epoll_wait(epoll, &sockets, &events, capacity, wait))
             for index in 0..<count { report(events[index], on: sockets[index]) }
             if isTimed, ContinuousClock.now >= nextLook {
                 nextLook = .now + .seconds(1)
                 endLate(.now)
             }
         }
-        let waiters = state.withLock { state in
-            defer { state.sockets = [:] }
-            return state.sockets.values.flatMap(\.values)
-        }
-        for waiter in waiters { waiter.continuation.resume(throwing: CancellationError()) }
     }
 
     private func report(_ events: UInt32, on socket: Int32) {

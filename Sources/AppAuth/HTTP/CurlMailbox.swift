@@ -13,6 +13,8 @@ final class CurlMailbox: Sendable {
 
     private struct State: @unchecked Sendable {
         var contents = Contents()
+        /// Whether the loop was woken for the contents.
+        var isWoken = false
         /// Nil once the loop has ended. A last cancellation may arrive after that.
         var multi: UnsafeMutableRawPointer?
     }
@@ -25,11 +27,13 @@ final class CurlMailbox: Sendable {
         state = LockedValue(State(multi: multi))
     }
 
-    /// Posts a change to the loop and wakes it.
+    /// Posts a change to the loop, and wakes it unless it is about to take an earlier one.
     func post(_ change: (inout Contents) -> Void) {
         state.withLock { state in
             guard let multi = state.multi else { return }
             change(&state.contents)
+            guard !state.isWoken else { return }
+            state.isWoken = true
             // Called under the lock, so that the multi handle still exists.
             shims_curl_multi_wake(library.curl, multi)
         }
@@ -38,7 +42,7 @@ final class CurlMailbox: Sendable {
     /// Removes and returns the posted contents.
     func take() -> Contents {
         state.withLock { state in
-            defer { state.contents = Contents(isClosing: state.contents.isClosing) }
+            defer { (state.contents, state.isWoken) = (Contents(isClosing: state.contents.isClosing), false) }
             return state.contents
         }
     }

@@ -74,7 +74,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// Resumes the caller of a stream with the head of the response. The rest follows.
     private func begin(_ head: HTTPResponse, _ download: BytePipe) {
         var response = TransportResponse(head, body: [])
-        response.stream = ResponseStream(download) { [self] in end(self) }
+        response.stream = ResponseStream(download) { [self] in if !download.isFinished { end(self) } }
         continuation?.resume(returning: response)
         continuation = nil
     }
