@@ -100,6 +100,20 @@ struct AnnouncedEndsTests {
         }
     }
 
+    /// A process that is stopped reads the response later.
+    @Test func `a response that is read late does not put an end off`() async throws {
+        try await run(["refresh_expires_in": 86_400]) { world, _, state, begin in
+            world.provider.clearFaults(at: .token)
+            world.provider.fault(
+                .editDocument { document in
+                    document["refresh_expires_in"] = 86_400
+                    world.clock.advance(by: 145)
+                }, at: .token)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await state.record.announcedEnd == begin + 86_545)
+        }
+    }
+
     @Test func `the user is warned in the last quarter, three days before at most, by the time since boot`()
         async throws
     {

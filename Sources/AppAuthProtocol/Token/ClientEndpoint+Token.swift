@@ -11,8 +11,10 @@ extension ClientEndpoint {
     /// - Throws: ``AuthError`` with the server's own code for an OAuth error, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
-        try TokenResponse(
-            await send(request.form, stage: stage), expecting: expectedType, received: environment.now(), stage: stage)
+        let sent = environment.now()
+        return try TokenResponse(
+            await send(request.form, stage: stage), expecting: expectedType, sent: sent, received: environment.now(),
+            stage: stage)
     }
 
     /// Sends a form and returns the response in the standard's form, if it is a success.

@@ -22,7 +22,8 @@ package struct TokenResponse: Sendable {
     package let additionalParameters: Secret?
     /// What the server wants of later refreshes; nil if nothing is new.
     package var refreshForm: RefreshForm?
-    package let received: Timestamp
+    /// When the request was sent, and when the response was received. The server has written it between the two.
+    package let sent, received: Timestamp
     /// The server's clock, if the response has a `Date`.
     package let serverClock: ServerClock?
 
@@ -38,12 +39,13 @@ package struct TokenResponse: Sendable {
         (self.accessToken, self.tokenType, self.lifetime) = (accessToken, tokenType, lifetime)
         (self.refreshToken, self.scope, self.idToken) = (refreshToken, scope, idToken)
         (refreshIn, authorizationDetails, additionalParameters) = (nil, nil, nil)
-        (self.received, self.serverClock, announced) = (received, serverClock, AnnouncedLifetimes())
+        (sent, self.received, self.serverClock) = (received, received, serverClock)
+        announced = AnnouncedLifetimes()
     }
 
     package init(
-        _ response: TransportResponse, expecting expectedType: TokenType = .bearer, received: Timestamp,
-        stage: AuthError.Stage
+        _ response: TransportResponse, expecting expectedType: TokenType = .bearer, sent: Timestamp? = nil,
+        received: Timestamp, stage: AuthError.Stage
     ) throws {
         let object = try ResponseObject(response) { message in
             var error = AuthError(
@@ -80,7 +82,7 @@ package struct TokenResponse: Sendable {
         var additional = object.members
         for name in Self.known { additional[name] = nil }
         additionalParameters = additional.names.isEmpty ? nil : Secret(JSON.object(additional).serialized())
-        self.received = received
+        (self.sent, self.received) = (sent ?? received, received)
         serverClock = ServerClock(response, received: received)
     }
 

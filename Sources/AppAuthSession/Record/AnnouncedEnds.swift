@@ -48,13 +48,19 @@ package struct AnnouncedEnds: Sendable, Hashable {
         [unused, isProlonged == false ? nil : refreshToken].compactMap(\.self).min { $0.end < $1.end }
     }
 
-    package mutating func merge(_ lifetimes: AnnouncedLifetimes, received: Timestamp, isRotated: Bool) {
+    /// - Parameters:
+    ///   - sent: When the request was sent. Between this and `received`, the server has computed the lifetimes.
+    ///   - received: When the response was received.
+    ///   - isRotated: Whether there is a new refresh token.
+    package mutating func merge(
+        _ lifetimes: AnnouncedLifetimes, sent: Timestamp, received: Timestamp, isRotated: Bool
+    ) {
         func term(_ length: Duration) -> Term { Term(from: received, for: length) }
         if let new = lifetimes.refreshToken.map(term) {
             refreshToken = new
-            // A response may arrive half a minute after the server has written it, so that refreshes in quick succession say
-            // nothing.
-            let passed = earlier?.begin.elapsed(until: received)
+            // At least this time has passed between the two announcements: this process may have been stopped before it read
+            // the second one. Refreshes in quick succession say nothing, since servers round.
+            let passed = earlier?.begin.elapsed(until: sent)
             if let passed, passed >= .seconds(120), let length = earlier?.length {
                 isProlonged = new.length - (length - passed) > passed / 2
             }

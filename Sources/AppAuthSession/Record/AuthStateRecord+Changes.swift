@@ -28,15 +28,19 @@ extension AuthStateRecord {
     /// Merges only the rotated refresh token, and the ends that the response announces. The rest may be unusable. Merging the
     /// same response again changes nothing.
     mutating func mergeRefreshToken(of response: TokenResponse) {
-        merge(refreshToken: response.refreshToken, announcing: response.announced, at: response.received)
+        merge(
+            refreshToken: response.refreshToken, announcing: response.announced, sent: response.sent,
+            at: response.received)
     }
 
     /// Merges the rotated refresh token of a response, if there is one.
-    mutating func merge(refreshToken rotated: Secret?, announcing lifetimes: AnnouncedLifetimes, at time: Timestamp) {
+    mutating func merge(
+        refreshToken rotated: Secret?, announcing lifetimes: AnnouncedLifetimes, sent: Timestamp, at received: Timestamp
+    ) {
         // RFC 6749 §4.4.3: a session of client credentials has no use for a refresh token.
         if grant == nil {
             let isRotated = rotated.map { $0 != refreshToken } ?? false
-            announced.merge(lifetimes, received: time, isRotated: isRotated)
+            announced.merge(lifetimes, sent: sent, received: received, isRotated: isRotated)
             refreshToken = rotated ?? refreshToken
         }
         if rotated != nil { backoff?.lost = nil }

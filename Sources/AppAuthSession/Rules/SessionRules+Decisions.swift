@@ -183,7 +183,9 @@ extension SessionRules {
         // The old refresh token is used up: keep the new one, even from a response that cannot be used otherwise.
         var error = error
         let rotated = error.rotatedRefreshToken
-        defer { if let rotated { record.merge(refreshToken: rotated, announcing: AnnouncedLifetimes(), at: now) } }
+        defer {
+            if let rotated { record.merge(refreshToken: rotated, announcing: AnnouncedLifetimes(), sent: now, at: now) }
+        }
         error.rotatedRefreshToken = nil
         if attempt.need.parameters != .session, error.isAboutParameters { return Decision(.fail(error)) }
         return failure(error, jitter, &record, now, occurrence)

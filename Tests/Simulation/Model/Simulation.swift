@@ -194,7 +194,7 @@ final class Simulation: @unchecked Sendable {
         if let length = setting.manner.sessionLength {
             var lifetimes = AnnouncedLifetimes()
             lifetimes.refreshToken = .milliseconds(length)
-            record.announced.merge(lifetimes, received: token.received, isRotated: false)
+            record.announced.merge(lifetimes, sent: token.received, received: token.received, isRotated: false)
             watch(grant, since: world.now)
         }
         let old = store.record
