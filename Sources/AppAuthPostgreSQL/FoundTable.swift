@@ -4,8 +4,9 @@ internal import JOSE
 /// What the server has under the name of a table.
 ///
 /// The owner of a table can let each statement run code of its choice as the role that executes it, for example with a
-/// trigger or a default. So can the owner of a function that one of them calls, and the owner of the schema can replace the
-/// table. So all of them are checked whenever a connection is opened.
+/// default. So can the owner of a function that it calls, and the owner of the schema can replace the table. So all of them
+/// are checked whenever a connection is opened. A trigger has no owner: any role may have made it that once had the privilege,
+/// and its condition and arguments can be SQL for functions of PostgreSQL itself. So there must be none.
 struct FoundTable: Sendable {
     /// Where the table is, or where it would be created.
     let table: SessionTable
@@ -16,6 +17,7 @@ struct FoundTable: Sendable {
     /// and of tables that inherit from it are not known here.
     private let isTable: Bool
     private let role: String
+    private let trigger: String?
     /// The owners of the table and of what it uses.
     private let owners: [Owner]
 
@@ -33,7 +35,7 @@ struct FoundTable: Sendable {
     ) async throws {
         let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
         let rows = try await connection.query(Self.find, [.text(identifier)], until: deadline)
-        guard let row = rows.first, row.count == 9, let database = row[0], let role = row[1] else {
+        guard let row = rows.first, row.count == 10, let database = row[0], let role = row[1] else {
             throw DatabaseError(message: "the catalog has another form")
         }
         guard let schema = schema ?? row[2]?.text else {
@@ -41,7 +43,7 @@ struct FoundTable: Sendable {
         }
         table = SessionTable(database: database.text, schema: schema, name: name)
         (exists, isTable) = (row[3] == [1], row[4] == [1])
-        (comment, self.role) = (row[5]?.text, role.text)
+        (comment, self.role, trigger) = (row[5]?.text, role.text, row[9]?.text)
         owners = rows.compactMap { row in
             guard row[8] == [0], let what = row[6], let role = row[7] else { return nil }
             return Owner(what: what.text, role: role.text)
@@ -61,6 +63,14 @@ struct FoundTable: Sendable {
                 "expected a table, found a view, or a table that is partitioned, inherits, is inherited or temporary, for example"
             )
         }
+        if let trigger {
+            throw AuthError.database(
+                place, .denied,
+                """
+                may not be used by the role \(role.foundText): the trigger \(trigger.foundText) could run code as that role, and \
+                PostgreSQL does not say who has made it. The owner of the table has to drop it
+                """)
+        }
         // That would be every role.
         let trusted = trusted.subtracting(["PUBLIC"])
         guard let owner = owners.first(where: { !trusted.contains($0.role) }) else { return }
@@ -69,7 +79,7 @@ struct FoundTable: Sendable {
             """
             may not be used by the role \(role.foundText): \(owner.what) belongs to the role \(owner.role.foundText), which could run code \
             as \(role.foundText) or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
-            administrator has to remove what it has created, or to revoke the privilege
+            administrator has to drop what it has created, and the table with it, or to revoke the privilege
             """)
     }
 
@@ -86,7 +96,6 @@ struct FoundTable: Sendable {
         \(part("pg_constraint", "oid", of: "pg_constraint", "conrelid")) \
         \(part("pg_rewrite", "oid", of: "pg_rewrite", "ev_class")) \
         \(part("pg_policy", "oid", of: "pg_policy", "polrelid")) \
-        \(part("pg_trigger", "oid", of: "pg_trigger", "tgrelid")) \
         \(part("pg_statistic_ext", "oid", of: "pg_statistic_ext", "stxrelid")) \
         UNION SELECT next.* FROM used JOIN LATERAL (SELECT refclassid, refobjid FROM pg_catalog.pg_depend \
         WHERE classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
@@ -124,7 +133,8 @@ struct FoundTable: Sendable {
         COALESCE(role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
         OR role.rolname OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.name \
         OR role.oid OPERATOR(pg_catalog.=) (SELECT datdba FROM pg_catalog.pg_database \
-        WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()), owner IS NULL) \
+        WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()), owner IS NULL), \
+        (SELECT tgname FROM pg_catalog.pg_trigger WHERE tgrelid OPERATOR(pg_catalog.=) id AND NOT tgisinternal LIMIT 1) \
         FROM found LEFT JOIN pg_catalog.pg_class AS relation ON relation.oid OPERATOR(pg_catalog.=) id \
         LEFT JOIN pg_catalog.pg_namespace AS schema ON schema.oid OPERATOR(pg_catalog.=) relation.relnamespace \
         LEFT JOIN pg_catalog.pg_description ON objoid OPERATOR(pg_catalog.=) id \

@@ -95,10 +95,10 @@ struct HostileRoleTests {
             try role.admit()
             try server.sql(
                 """
-                CREATE FUNCTION hide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                CREATE FUNCTION hide() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
                 CREATE TEMPORARY TABLE IF NOT EXISTS appauth_session (LIKE public.appauth_session INCLUDING ALL);
-                RETURN NEW; END $$;
-                CREATE TRIGGER hide BEFORE INSERT ON appauth_session FOR EACH ROW EXECUTE FUNCTION hide();
+                RETURN true; END $$;
+                ALTER TABLE appauth_session ADD x boolean DEFAULT hide();
                 """)
             let store = try PostgreSQLDatabase(role.connection).store(for: "one")
             for name in ["inserted", "changed"] { try await store.put(.sample(name)) }
@@ -111,7 +111,7 @@ struct HostileRoleTests {
 
     /// A table of another role, or one that uses what another role owns. Each is wrong in only that respect.
     enum Intrusion: String, CaseIterable {
-        case table, schema, view, trigger, `default`, generated, check, rule, policy, index, `operator`, type,
+        case table, schema, view, `default`, generated, check, rule, policy, index, `operator`, type,
             inherited, domain, statistics, composite, grantOfTrigger, grantToAll, grantOfColumn
 
         /// Whether every role may do something with the table.
@@ -123,8 +123,6 @@ struct HostileRoleTests {
             case .table: "ALTER TABLE appauth_session OWNER TO MALLORY"
             case .schema: "ALTER SCHEMA public OWNER TO MALLORY"
             case .view: "ALTER TABLE appauth_session RENAME TO base; CREATE VIEW appauth_session AS TABLE base"
-            case .trigger:
-                "CREATE TRIGGER t BEFORE INSERT ON appauth_session FOR EACH ROW EXECUTE FUNCTION mallory.fire()"
             case .default: "ALTER TABLE appauth_session ADD x boolean DEFAULT mallory.touch('d')"
             case .generated:
                 "ALTER TABLE appauth_session ADD x boolean GENERATED ALWAYS AS (mallory.touch(key)) STORED"
@@ -199,11 +197,42 @@ struct HostileRoleTests {
         }
     }
 
+    /// A trigger has no owner. This one remains when the privilege is taken back, and its condition is SQL for functions of
+    /// PostgreSQL itself.
+    @Test func `a table with a trigger is refused, whoever has made it`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try role.admit()
+            try role.ownFunctions()
+            try server.sql("GRANT TRIGGER ON appauth_session TO \(role.name)")
+            try role.run(
+                """
+                CREATE TRIGGER left_over BEFORE INSERT OR UPDATE ON appauth_session FOR EACH ROW
+                WHEN (pg_catalog.query_to_xml('SELECT mallory.touch(''d'')', true, true, '') IS NOT NULL)
+                EXECUTE FUNCTION pg_catalog.suppress_redundant_updates_trigger()
+                """)
+            try server.sql("REVOKE TRIGGER ON appauth_session FROM \(role.name)")
+            var options = PostgreSQLDatabase.Options()
+            for trusted in [[], [role.name]] as [Set<String>] {
+                options.trustedOwners = trusted
+                let store = try PostgreSQLDatabase(role.connection, options: options).store(for: "one")
+                for call in [{ _ = try await store.load() }, { try await store.put(.sample()) }] {
+                    let error = try #require(await authError(call))
+                    #expect(
+                        error.storeProblem == .denied && error.message.contains("the trigger 'left_over'"), "\(error)")
+                }
+            }
+            #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
+            try server.sql("DROP TRIGGER left_over ON appauth_session")
+            try await PostgreSQLDatabase(role.connection).store(for: "one").put(.sample())
+        }
+    }
+
     /// The owners that need no mention.
     enum TrustedOwner: CaseIterable { case itself, superuser, ownerOfTheDatabase }
 
     @Test(arguments: TrustedOwner.allCases)
-    func `a table of a trusted role is used, and its triggers run`(owner: TrustedOwner) async throws {
+    func `a table of a trusted role is used, and its defaults run`(owner: TrustedOwner) async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()
             try role.ownFunctions()
@@ -216,8 +245,8 @@ struct HostileRoleTests {
             if owner == .ownerOfTheDatabase { try server.sql("ALTER DATABASE \(server.name) OWNER TO \(name)") }
             try server.sql(
                 """
-                ALTER TABLE appauth_session OWNER TO \(name); ALTER FUNCTION mallory.fire() OWNER TO \(name);
-                CREATE TRIGGER t BEFORE INSERT ON appauth_session FOR EACH ROW EXECUTE FUNCTION mallory.fire();
+                ALTER TABLE appauth_session OWNER TO \(name); ALTER FUNCTION mallory.touch(text) OWNER TO \(name);
+                ALTER TABLE appauth_session ADD x boolean DEFAULT mallory.touch('d');
                 """)
             try role.admit()
             let store = try PostgreSQLDatabase(role.connection).store(for: "one")

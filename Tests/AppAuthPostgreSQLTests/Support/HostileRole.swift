@@ -43,12 +43,10 @@ struct HostileRole {
             $$ BEGIN IF session_user <> 'app' THEN PERFORM nextval('mallory.touched'); END IF; RETURN true; END $$;
             CREATE FUNCTION mallory.touch(text, text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS
             $$ BEGIN RETURN mallory.touch($1); END $$;
-            CREATE FUNCTION mallory.fire() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN PERFORM nextval('mallory.touched'); RETURN NEW; END $$;
             CREATE OPERATOR mallory.=== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text);
             CREATE DOMAIN mallory.short AS text CHECK (mallory.touch(VALUE));
             ALTER FUNCTION mallory.touch(text) OWNER TO \(name); ALTER FUNCTION mallory.touch(text, text) OWNER TO \(name);
-            ALTER FUNCTION mallory.fire() OWNER TO \(name); ALTER OPERATOR mallory.=== (text, text) OWNER TO \(name);
+            ALTER OPERATOR mallory.=== (text, text) OWNER TO \(name);
             ALTER DOMAIN mallory.short OWNER TO \(name);
             """)
     }
