@@ -30,8 +30,13 @@ package struct RefreshForm: Sendable, Hashable {
     /// Returns the form of another request after this one was refused; nil if that could not help. A refusal for one of
     /// these reasons does not use up the refresh token.
     ///
-    /// - Parameter sent: The parameters of the request that was refused.
-    package func after(_ error: AuthError, to sent: TokenParameters, wanted: TokenParameters) -> RefreshForm? {
+    /// - Parameters:
+    ///   - sent: The parameters of the request that was refused.
+    ///   - wanted: What the caller wants.
+    ///   - scope: The granted scopes.
+    package func after(
+        _ error: AuthError, to sent: TokenParameters, wanted: TokenParameters, scope: [Scope]
+    ) -> RefreshForm? {
         guard error.outcome == .refused, !error.isTemporary, let server = error.server else { return nil }
         let description = server.errorDescription ?? ""
         // Entra names no parameter with the first: the app asks for a token for itself.
@@ -41,7 +46,7 @@ package struct RefreshForm: Sendable, Hashable {
         var form = self
         if server.error == "invalid_target", sent.resources != wanted.resources {
             form.hasResources = false
-        } else if sent.scope == nil, isAboutScope {
+        } else if sent.scope == nil, !scope.isEmpty, isAboutScope {
             form.hasScope = true
         }
         return form == self ? nil : form

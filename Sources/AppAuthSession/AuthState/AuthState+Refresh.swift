@@ -85,6 +85,42 @@ extension AuthState {
             outcome: .notSent, isTemporary: true)
     }
 
+    // MARK: - The request
+
+    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8),
+    /// or refuses what the request names, and another one may be what it wants.
+    func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
+        environment.logger.info("refresh: refreshing the access token")
+        let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
+        let (form, wanted) = (record.refreshForm, attempt.need.parameters)
+        func send(_ form: RefreshForm) async -> (TokenParameters, Result<TokenResponse, AuthError>) {
+            var parameters = wanted
+            do {
+                let request: TokenRequest
+                switch attempt.credential {
+                case .grant(let grant):
+                    let whole = try await grant.withAssertion(for: record.client, in: environment, .refresh)
+                    request = try .present(whole, parameters)
+                case .refreshToken(let token):
+                    parameters = form.parameters(
+                        wanted, scope: record.scope, resources: record.resources, at: record.client.provider)
+                    request = try .refresh(token, parameters)
+                }
+                return (parameters, .success(try await endpoint.send(request, stage: .refresh)))
+            } catch { return (parameters, .failure(Self.authError(error))) }
+        }
+        let (sent, result) = await send(form)
+        guard attempt.refreshToken != nil, case .failure(let error) = result,
+            let other = form.after(error, to: sent, wanted: wanted, scope: record.scope)
+        else { return result }
+        environment.logger.info("refresh: refused as it was requested, so it is requested in another way: \(error)")
+        return await send(other).1.map { response in
+            var response = response
+            response.refreshForm = other
+            return response
+        }
+    }
+
     // MARK: - The lock
 
     private enum LockOrToken: Sendable { case lock(HeldLock), token(AccessToken) }
@@ -132,14 +168,6 @@ extension AuthState {
         }
         throw await store.lockIsHeld(for: patience.limit)
     }
-}
-
-/// The refresh lock, and the turn of its caller in this process. An unsaved change keeps the lock, although the turn is over.
-final class HeldLock: Sendable {
-    private let turn: TaskQueue.Turn
-    let lock: RefreshLock
-
-    init(turn: TaskQueue.Turn, lock: RefreshLock) { (self.turn, self.lock) = (turn, lock) }
 }
 
 extension SessionRules.Decision {

@@ -1,42 +1,8 @@
 internal import AppAuthProtocol
 internal import Logging
 
-/// The sending of a refresh, and the verification of its response.
+/// The verification of the response to a refresh.
 extension AuthState {
-    /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8),
-    /// or refuses what the request names, and another one may be what it wants.
-    func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
-        environment.logger.info("refresh: refreshing the access token")
-        let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
-        let (form, wanted) = (record.refreshForm, attempt.need.parameters)
-        func send(_ form: RefreshForm) async -> (TokenParameters, Result<TokenResponse, AuthError>) {
-            var parameters = wanted
-            do {
-                let request: TokenRequest
-                switch attempt.credential {
-                case .grant(let grant):
-                    let whole = try await grant.withAssertion(for: record.client, in: environment, .refresh)
-                    request = try .present(whole, parameters)
-                case .refreshToken(let token):
-                    parameters = form.parameters(
-                        wanted, scope: record.scope, resources: record.resources, at: record.client.provider)
-                    request = try .refresh(token, parameters)
-                }
-                return (parameters, .success(try await endpoint.send(request, stage: .refresh)))
-            } catch { return (parameters, .failure(Self.authError(error))) }
-        }
-        let (sent, result) = await send(form)
-        guard attempt.refreshToken != nil, case .failure(let error) = result,
-            let other = form.after(error, to: sent, wanted: wanted)
-        else { return result }
-        environment.logger.info("refresh: refused as it was requested, so it is requested in another way: \(error)")
-        return await send(other).1.map { response in
-            var response = response
-            response.refreshForm = other
-            return response
-        }
-    }
-
     /// How long the ID token of a refresh may withhold the access token while keys and metadata are fetched.
     private static let verificationLimit: Duration = .seconds(10)
 
@@ -119,7 +85,7 @@ extension AuthState {
         return true
     }
 
-    private static func authError(_ error: any Error) -> AuthError {
+    static func authError(_ error: any Error) -> AuthError {
         error as? AuthError
             ?? AuthError(
                 .transport, .refresh, "the request was cancelled", outcome: .perhapsProcessed, isTemporary: true)

@@ -15,7 +15,7 @@ final class StandardInput: Sendable {
     }
 
     private let state = LockedValue(State())
-    /// Whether standard input was open at the start. If not, `Main` opens /dev/null in its place, which has no lines.
+    /// Whether standard input was open at the start. If not, `Program` opens /dev/null in its place, which has no lines.
     let isOpen: Bool
     let isTerminal: Bool
 

@@ -2,7 +2,7 @@ internal import AppAuth
 internal import Glibc
 
 /// The default folder for sessions, with a file per issuer and client, and the notes of the sessions in the keyring:
-/// see `KeyringNotes.swift`.
+/// see `StateFolder+KeyringNotes.swift`.
 struct StateFolder: Sendable {
     /// The path: `$XDG_STATE_HOME/sign-in`, or `~/.local/state/sign-in` (XDG Base Directory Specification).
     let path: String

@@ -1,0 +1,106 @@
+internal import AppAuth
+internal import ArgumentParser
+internal import JOSE
+
+/// The options that name a new session.
+struct NewSessionOptions: ParsableArguments, Sendable {
+    @Option(
+        parsing: .unconditional,
+        help: """
+            A name for the session and these options: with it alone, you can sign in again. (default: without --issuer, \
+            SIGN_IN_PROFILE or the one that 'sign-in use' has chosen)
+            """, completion: Profile.completion, transform: Profile.init(_:))
+    var profile: Profile?
+    @Option(
+        parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
+        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
+    var store: StoreChoice?
+
+    /// Returns the store for the session. After storing it, call ``note(_:_:)``.
+    func store(issuer: String, clientID: String) throws -> any TokenStore {
+        let issuer = try Issuer(issuer)
+        let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
+        let found = try store?.store(name) ?? StateFolder().store(name)
+        // Before the user signs in.
+        if case .encrypted? = store { try StorePassphrase.require() }
+        return found
+    }
+
+    /// Throws if the sign-in for a resource would replace a session for something else, although the options name neither,
+    /// or if it would show an authorization server the client of another, which only the profile remembers.
+    func requireRoom(
+        in store: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
+    ) async throws {
+        // Before the sign-in: afterwards, the options could not be stored.
+        if profile != nil { _ = try SignInLine(console.arguments).remembered }
+        if let profile, let clientID, !clientID.contains("://"), !SignInLine(console.arguments).namesSession,
+            let former = try await store.load(), former.client.provider.issuer.string != issuer,
+            former.client.id == clientID
+        {
+            throw AuthError(
+                .issuerMismatch, .configuration,
+                "the client \(clientID.shownName) of the profile \(profile.name.foundText) belongs to "
+                    + "\(former.client.provider.issuer), and the resource is now protected by \(issuer). Name your client "
+                    + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
+                    + "wherever it leads you", outcome: .notSent)
+        }
+        guard !resources.isEmpty, clientID == nil, profile == nil, self.store == nil,
+            let session = try await store.load(), session.end == nil, Set(session.resources) != Set(resources)
+        else { return }
+        throw WrongUsage(
+            "the same client has a session for something else: give this one a name with --profile, or name the "
+                + "--client-id to replace that session")
+    }
+
+    /// Returns the profile's session at this issuer, which only its user may replace; nil for none.
+    func former(in store: any TokenStore, at issuer: String) async throws -> AuthStateRecord? {
+        guard profile != nil, let former = try await store.load(), former.client.provider.issuer.string == issuer
+        else { return nil }
+        return former
+    }
+
+    /// Throws if the new session is not that of the profile's user.
+    func requireUser(of former: AuthStateRecord?, in new: AuthStateRecord) throws {
+        guard let profile, let former else { return }
+        do { try new.requireUser(of: former) } catch var error as AuthError {
+            error.message += ". To replace it, sign out of it first: sign-in logout --profile \(profile.name)"
+            throw error
+        }
+    }
+
+    /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
+    /// Says so if other commands will not use the session, because a profile is in use.
+    func note(_ record: AuthStateRecord, in store: any TokenStore, _ console: Console) {
+        StateFolder.note(store, console)
+        sayIfAnotherIsInUse(record, in: store, console)
+        let line = SignInLine(console.arguments)
+        // Options that only complete those of the profile apply once.
+        guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
+        do { try profile.remember(line.remembered) } catch {
+            let why = (error as? AuthError)?.message ?? "\(error)"
+            console.note("the options of the profile could not be stored: \(why)")
+        }
+    }
+}
+
+extension NewSessionOptions {
+    private func sayIfAnotherIsInUse(_ record: AuthStateRecord, in place: any TokenStore, _ console: Console) {
+        guard (try? StateFolder()) != nil else { return }
+        let found: Profile?
+        do { found = try Profile.chosen(nil, lineNamesSession: false) } catch let error as AuthError {
+            return console.note(error.message)
+        } catch { return }
+        guard let inUse = found, inUse != profile else { return }
+        let words: [String]
+        switch (profile, store) {
+        case (_, .memory?): return
+        case (let profile?, _): words = ["--profile", profile.name]
+        case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
+        // Only the resource has named the issuer. Users would repeat it to sign in, and agree to it.
+        case _ where !record.resources.isEmpty && place is FileTokenStore: words = ["--store", place.shownLocation]
+        default: words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
+        }
+        let options = words.shellLine
+        console.say("The profile \(inUse.name) is in use. For this session, add to other commands: \(options)")
+    }
+}
