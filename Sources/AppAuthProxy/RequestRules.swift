@@ -101,9 +101,7 @@ package struct RequestRules: Sendable {
         for var field in head.fields where !Self.dropped.contains(field.name) && !ofConnection.contains(field.name) {
             // With these, some servers take another method or path than the one that was checked, or copy from it. Programs
             // behind CGI or WSGI take `_` for `-`, and some names for what the server itself says.
-            if Self.overriding.contains(field.name) || field.name.hasSuffix("copy-source")
-                || field.name.hasSuffix("rename-source") || field.name.contains("_")
-            {
+            if Self.isOverriding(field.name) {
                 throw ProxyResponse(
                     400, "bad_request", "The proxy passes no \(field.name): send the method and the path themselves.")
             }
@@ -126,12 +124,18 @@ package struct RequestRules: Sendable {
         return try url(path ?? value).string
     }
 
-    private static let overriding: Set = [
-        "x-http-method", "x-http-method-override", "x-method-override", "x-original-method", "x-original-url",
-        "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-path", "x-forwarded-prefix", "x-script-name",
-        "script-name", "x-request-uri", "x-path-info", "x-envoy-original-path", "x-replaced-path", "x-copy-from",
-        "x-object-manifest",
-        "x-symlink-target", "x-http-destinationurl", "x-accel-mapping", "x-sendfile-type",
+    private static func isOverriding(_ name: String) -> Bool {
+        let isOwn = name.hasPrefix("x-") && !overriding.isDisjoint(with: name.split(separator: "-"))
+        return isOwn || name.contains("_") || otherOverriding.contains(where: name.hasSuffix)
+    }
+
+    /// What a field of no standard names by one of these words.
+    private static let overriding: Set<Substring> = [
+        "method", "url", "uri", "path", "prefix", "script", "override", "rewrite", "destinationurl", "mapping",
+        "sendfile",
+    ]
+    private static let otherOverriding = [
+        "copy-source", "rename-source", "copy-from", "symlink-target", "script-name", "object-manifest",
     ]
 
     private static let dropped: Set = [

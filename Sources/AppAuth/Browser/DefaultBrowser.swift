@@ -10,7 +10,7 @@ package enum DefaultBrowser {
 
     /// Returns the first entry for https among the defaults of a mimeapps.list.
     private static func entry(in list: String) -> String? {
-        let section = list.split(separator: "\n").drop { $0 != "[Default Applications]" }.dropFirst()
+        let section = list.split(whereSeparator: \.isNewline).drop { $0 != "[Default Applications]" }.dropFirst()
             .prefix { !$0.hasPrefix("[") }
         let line = section.first { $0.hasPrefix("x-scheme-handler/https=") }
         return line.flatMap { $0.drop { $0 != "=" }.dropFirst().split(separator: ";").first.map(String.init) }

@@ -15,48 +15,69 @@ extension SecureURL {
 }
 
 extension String {
-    /// Whether a path has dot segments, or escapes that form some after a server has decoded them once or more. Some
-    /// servers ignore what follows a semicolon, a blank or a control character. Other escapes, such as that of a slash, are
-    /// data.
+    /// Whether a path has dot segments, also after a server has decoded its escapes once or more. Some servers ignore blanks,
+    /// control characters and what follows a semicolon, and some take other characters of Unicode for dots and slashes.
+    ///
+    /// Nor may it have escapes that are no UTF-8: among them are overlong forms of a dot or a slash (RFC 3629 §3).
     fileprivate var mayLeaveFolder: Bool {
-        var path = lowercased()
+        var path = self
         while true {
-            let segments = path.split { "/\\".contains($0) }
+            let segments = path.unicodeScalars.split { $0 == "/" || $0 == "\\" }
             if segments.contains(where: \.isDotSegment) { return true }
-            guard path.contains("%") else { return false }
-            let decoded = Self.escapesInDotSegments.reduce(path) { $0.replacing($1.escape, with: $1.character) }
+            guard let decoded = path.percentDecoded?.plain else { return true }
             guard decoded != path else { return false }
             path = decoded
         }
     }
 
-    private static let escapesInDotSegments: [(escape: String, character: String)] =
-        [
-            ("%2e", "."), ("%2f", "/"), ("%5c", "\\"), ("%3b", ";"), ("%25", "%"),
-            // Overlong (RFC 3629 §3), and other dots and slashes of Unicode.
-            ("%c0%ae", "."), ("%c0%2e", "."), ("%e0%80%ae", "."), ("%f0%80%80%ae", "."), ("%f8%80%80%80%ae", "."),
-            ("%c0%af", "/"), ("%e0%80%af", "/"), ("%f0%80%80%af", "/"), ("%f8%80%80%80%af", "/"), ("%c1%9c", "\\"),
-            ("%e0%81%9c", "\\"), ("%e2%80%a4", "."),
-            ("%e2%80%a5", ".."), ("%ef%b9%92", "."), ("%ef%bc%8e", "."), ("%ef%bc%8f", "/"),
-        ] + alphanumeric
+    /// The path with its escapes decoded once; nil if that is no UTF-8.
+    private var percentDecoded: String? {
+        var (bytes, rest) = ([UInt8](), utf8[...])
+        while let byte = rest.popFirst() {
+            // Digits only: `UInt8` would take a sign.
+            let digits = rest.prefix(2)
+            guard byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy(\.isASCIIAlphanumeric),
+                let value = UInt8(String(Substring(digits)), radix: 16)
+            else {
+                bytes.append(byte)
+                continue
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
 
-    /// The escapes of digits and letters, which can be those of another escape.
-    private static let alphanumeric = (UInt8(0x30)...0x7A).filter(\.isASCIIAlphanumeric).map { byte in
-        (escape: "%" + String(byte, radix: 16), character: String(UnicodeScalar(byte)).lowercased())
+    /// The text with what normalization (NFKC) makes of characters that become dots, slashes, or parts of escapes.
+    private var plain: String {
+        String(
+            unicodeScalars.reduce(into: String.UnicodeScalarView()) { text, scalar in
+                switch scalar.value {
+                case 0xFF01...0xFF5E: text.append(Unicode.Scalar(UInt8(scalar.value - 0xFEE0)))
+                case 0x2024, 0xFE52: text.append(".")
+                case 0x2025, 0xFE30: text.append(contentsOf: "..".unicodeScalars)
+                case 0xFE54: text.append(";")
+                case 0xFE68: text.append("\\")
+                case 0xFE6A: text.append("%")
+                default: text.append(scalar)
+                }
+            })
     }
 }
 
-extension Substring {
-    /// Whether a segment is one of dots, without the blanks and control characters around them, and what follows the path.
+extension Substring.UnicodeScalarView {
+    /// Whether a segment is one of dots, without what some servers ignore.
     fileprivate var isDotSegment: Bool {
-        var rest = self
-        while let blank = Self.blanks.first(where: rest.hasPrefix) { rest = rest.dropFirst(blank.count) }
-        let dots = rest.prefix { $0 == "." }
-        rest = rest.dropFirst(dots.count)
-        return (1...2).contains(dots.count)
-            && (rest.isEmpty || (Self.blanks + [";", "%23", "%3f"]).contains(where: rest.hasPrefix))
+        let kept = drop(while: \.isIgnored)
+        let dots = kept.prefix { $0 == "." }.count
+        let rest = kept.dropFirst(dots)
+        return (1...2).contains(dots) && (rest.first.map { $0.isIgnored || ";?#".unicodeScalars.contains($0) } ?? true)
     }
+}
 
-    private static let blanks =
-        (0...0x20).map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) } + ["%7f", "%c2%a0"]
+extension Unicode.Scalar {
+    /// Whether it is a blank, or has no glyph.
+    fileprivate var isIgnored: Bool {
+        properties.isWhitespace || [.control, .format].contains(properties.generalCategory)
+    }
 }

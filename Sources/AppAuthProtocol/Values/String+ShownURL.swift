@@ -6,13 +6,13 @@ extension String {
     ///
     /// Users paste URLs into command lines, with or without quotes. What a shell then sees beside words is the `&`
     /// between parameters, and after it `name=value`. That is an assignment, which ends at the next `&`; so the last parameter
-    /// is encoded too.
+    /// is encoded too. Empty parameters are left out, since a shell runs what stands before `&&` itself.
     package var shownURL: String { shownURL(endsWithOurs: false).quotedAgainstJobs }
 
-    /// A URL of these forms, in single quotes if a shell would take a parameter for the number of a job, and resume it: `%01`
-    /// means `fg %1`. No process has 40 jobs.
+    /// A URL of these forms, in single quotes if a shell would take a parameter for a job, and resume it: `%01` means `fg %1`,
+    /// and `%ca` the job whose command begins with `ca`. No process has 40 jobs.
     package var quotedAgainstJobs: String {
-        contains(/&%([0-3][0-9]|40|[0-9][A-Fa-f])/) ? "'" + self + "'" : self
+        contains(/&%([0-3][0-9]|40|[0-9A-Fa-f][A-Fa-f]|[A-Fa-f][0-9])/) ? "'" + self + "'" : self
     }
 
     /// As ``shownURL``, for a URL whose last parameter is this library's or the app's: it stays as it is.
@@ -27,7 +27,7 @@ extension String {
         let parts = split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let place = parts[0].encoded(but: "-._~:/[]@=+,#", hasEscapes: hasEscapes)
         guard parts.count > 1 else { return place }
-        var parameters = parts[1].split(separator: "&", omittingEmptySubsequences: false)
+        var parameters = parts[1].split(separator: "&")
             .map { String($0).encoded(but: "-._~:/?#[]@=+,", hasEscapes: hasEscapes) }
         for index in parameters.indices.dropFirst() {
             let isLast = index == parameters.count - 1

@@ -13,8 +13,10 @@ enum HostsFile {
             if case .system(ENOENT) = error { return [] }
             throw AuthError(.transport, .resource, "/etc/hosts: \(error.description)", outcome: .notSent)
         }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
-            let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map { $0.lowercased() }
+        // Not as characters: a carriage return and a newline are one, and a mark after a `#` makes another one of it.
+        return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let entry = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
+            let words = entry.split(whereSeparator: \.isWhitespace).map { $0.lowercased() }
             guard let address = words.first, words.dropFirst().contains(name) else { return nil }
             let host = address.contains(":") ? "[\(address)]" : address
             return (try? SecureURL("https://\(host)"))?.isThisMachine == true ? address : nil

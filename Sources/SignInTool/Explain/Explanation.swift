@@ -8,22 +8,25 @@ internal import Logging
 struct Explanation: Sendable {
     private func say(_ line: String) { Console.write("\(line.onOneLine)\n", to: .error) }
 
+    /// Says what another party may have chosen.
+    private func say(_ mark: String, _ text: String) { say(mark + text.withSingleBlanks) }
+
     /// Explains a step of an exchange with a server.
     func show(_ exchange: ObservedExchange) {
         let hidden = HiddenValues(in: exchange.request)
         switch exchange.step {
         case .sending:
             show(ExplainedStep(exchange), named: exchange.stage.rawValue)
-            say("  > \(exchange.request.head.method) \(hidden.url(exchange.request.head))")
-            for line in hidden.fields(exchange.request.head.headerFields, ofRequest: true) { say("  > \(line)") }
-            for line in hidden.body(exchange.request) { say("  >   \(line)") }
+            say("  > ", "\(exchange.request.head.method) \(hidden.url(exchange.request.head))")
+            for line in hidden.fields(exchange.request.head.headerFields, ofRequest: true) { say("  > ", line) }
+            for line in hidden.body(exchange.request) { say("  >   ", line) }
         case .received(let response, let time):
             let origin = "\(exchange.request.head.method) \(hidden.url(exchange.request.head))"
-            say("  < \(response.status.code) for \(origin): \(response.body.count) bytes, after \(time.inMilliseconds)")
-            for line in hidden.fields(response.headerFields, ofRequest: false) {
-                say("  < \(line.withSingleBlanks)")
-            }
-            for line in hidden.body(response, of: exchange.stage) { say("  <   \(line.withSingleBlanks)") }
+            say(
+                "  < ",
+                "\(response.status.code) for \(origin): \(response.body.count) bytes, after \(time.inMilliseconds)")
+            for line in hidden.fields(response.headerFields, ofRequest: false) { say("  < ", line) }
+            for line in hidden.body(response, of: exchange.stage) { say("  <   ", line) }
             if response.status.kind == .successful, let checks = ExplainedStep(exchange)?.checks {
                 for line in checks.wrapped(after: "  = ") { say(line) }
             }
@@ -36,7 +39,7 @@ struct Explanation: Sendable {
     func show(_ request: AuthorizationRequest) {
         show(.authorizationRequest, named: "authorization")
         let hidden = HiddenValues()
-        for item in request.parameters.items { say("  >   \(hidden.parameter(item.name, item.value))") }
+        for item in request.parameters.items { say("  >   ", hidden.parameter(item.name, item.value)) }
     }
 
     /// Shows a step that the library or the command logs.

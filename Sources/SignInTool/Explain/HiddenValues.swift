@@ -77,8 +77,19 @@ struct HiddenValues: Sendable {
     private func url(_ text: String) -> String {
         guard let mark = text.firstIndex(where: { "?#".contains($0) }) else { return text.shownURL }
         let items = FormParameters(decoding: text[text.index(after: mark)...])?.items ?? []
-        return text[..<mark].description.shownURL + String(text[mark])
-            + items.map { parameter($0.name, $0.value) }.joined(separator: "&")
+        // Encoded as it was, since users paste URLs into shells.
+        let parameters = items.map { item in
+            let shown = parameter(item.name, item.value).dropFirst(item.name.count + 1)
+            let value =
+                Self.harmless.contains(item.name)
+                ? Self.encoded(String(shown)) : String(shown).replacing(" ", with: "-")
+            return "\(Self.encoded(item.name))=\(value)"
+        }
+        return "\(text[...mark])\(parameters.joined(separator: "&"))".shownURL
+    }
+
+    private static func encoded(_ text: String) -> String {
+        text.percentEncoded { $0.isASCIIAlphanumeric || "-._~:/".utf8.contains($0) }
     }
 
     private static func hidden(_ kind: String, _ value: String) -> String { "[\(kind), \(value.count) characters]" }

@@ -46,7 +46,7 @@ extension AuthStateRecord {
 
 extension JSON {
     /// The members of an object, one per line, for display. On a terminal, which would break a line anyway, each further one
-    /// has a mark: a value must not look like a line of this command, for example `Sign in with: …`.
+    /// has a mark: a name or a value must not look like a line of this command, for example `Sign in with: …`.
     var lines: [String] {
         (object?.members ?? []).flatMap { member in
             // Lines of this command begin with a capital letter.
@@ -54,7 +54,8 @@ extension JSON {
             let name = isPlain ? member.name : member.name.foundText
             let value = (member.value.string ?? member.value.serialized()).withSingleBlanks
             let isWrapped = Console.width(of: .output) != nil && value != "" && value != " "
-            return isWrapped ? value.onOneLine.wrapped(after: "\(name): ", then: "  | ") : ["\(name): \(value)"]
+            let line = "\(name): \(value)"
+            return isWrapped ? line.onOneLine.wrapped(after: "", then: "  | ") : [line]
         }
     }
 }

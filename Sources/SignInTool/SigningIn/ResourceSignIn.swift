@@ -98,10 +98,7 @@ struct ResourceSignIn {
             endpoints =
                 grant == .jwtBearer || options.showsIssuer(of: provider) ? [] : AuthorizationRequest.endpoints
         }
-        // Some providers list their endpoints only in the document of RFC 8414.
-        for endpoint in [ProviderMetadata.Endpoint.authorization, .token, .keys] {
-            provider = (try? await discovery.complete(provider, with: endpoint)) ?? provider
-        }
+        provider = await discovery.complete(provider, with: [.authorization, .token, .keys])
         self.provider = provider
         // The assertion stands for a refresh token.
         let standard = grant == .jwtBearer ? resource.scope : resource.scope(at: provider)
@@ -230,18 +227,35 @@ extension ProtectedResource {
     }
 
     private func choice(of server: Issuer, for grant: GrantType, _ console: Console) async -> WrongUsage.Choice {
+        let endpoints =
+            (grant == .deviceCode ? DeviceAuthorizationRequest.endpoints : AuthorizationRequest.endpoints)
+            + [.registration]
         // Only for the message, which must not wait for a server that does not respond.
         let provider = try? await withTimeout(.seconds(5), .discovery, "no metadata") {
-            try await Discovery(environment: console.environment).metadata(for: self, choosing: server)
+            let discovery = Discovery(environment: console.environment)
+            let provider = try await discovery.metadata(for: self, choosing: server)
+            return await discovery.complete(provider, with: endpoints)
         }
-        let endpoints = grant == .deviceCode ? DeviceAuthorizationRequest.endpoints : AuthorizationRequest.endpoints
         let used = SignInConfirmation(
             resource: url, issuer: server.url, endpoints: endpoints.compactMap { provider?[$0] })
+        let hosts =
+            provider == nil ? ", whose metadata could not be fetched" : used.hostsElsewhere.map { ", which uses \($0)" }
         let line = console.line.agreeing(
             to: server.string, scope: provider.map(scope(at:)) ?? scope, dpop: requiresDPoP)
         return .init(
-            meaning: server.url.shownHost + (used.hostsElsewhere.map { ", which uses \($0)" } ?? ""),
+            meaning: server.url.shownHost + (hosts ?? ""),
             words: line.shellLine)
+    }
+}
+
+extension Discovery {
+    /// Returns the metadata with these endpoints. Some providers list them only in the document of RFC 8414.
+    fileprivate func complete(
+        _ provider: ProviderMetadata, with endpoints: [ProviderMetadata.Endpoint]
+    ) async -> ProviderMetadata {
+        var provider = provider
+        for endpoint in endpoints { provider = (try? await complete(provider, with: endpoint)) ?? provider }
+        return provider
     }
 }
 

@@ -56,6 +56,8 @@ struct SecureURLTests {
         ("https://op.example/'$(id)'", "https://op.example/%27%24%28id%29%27"),
         ("https://op.example/a;id;!*", "https://op.example/a%3Bid%3B%21%2A"),
         ("https://op.example/d?c=A&PATH=/tmp", "https://op.example/d?c=A&%50ATH=/tmp"),
+        ("https://op.example/d?c=A&PATH=/tmp&&x=1", "https://op.example/d?c=A&PATH=/tmp&%78=1"),
+        ("https://op.example/d?&c=A&PATH=/tmp&&", "https://op.example/d?c=A&%50ATH=/tmp"),
         ("https://op.example/d&id&x", "https://op.example/d%26id%26x"),
         (
             "https://op.example/?v&id&/bin/id&a_1=b&c.d=e&%69d",

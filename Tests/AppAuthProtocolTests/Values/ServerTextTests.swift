@@ -16,10 +16,13 @@ import Testing
     @Test(arguments: [
         ("https://e.example/d?a&%01", true), ("https://e.example/d?a=b&%4Ac", true),
         ("https://e.example/d?a&%20", true),
-        ("https://e.example/d?%01", false), ("https://e.example/d?a&%E4%BD=1", false),
+        // A job whose command begins with these letters.
+        ("https://e.example/d?a&%ca&b", true), ("https://e.example/d?a&%E4%BD=1", true),
+        ("https://e.example/d?%01", false), ("https://e.example/d?a&%4a=1", true),
+        ("https://e.example/d?a&%61=1", false),
         ("https://e.example/d?a=%01&b=c&d=", false),
     ])
-    func `a URL in which a shell would find the number of a job is in quotes`(url: String, isQuoted: Bool) throws {
+    func `a URL in which a shell would find a job is in quotes`(url: String, isQuoted: Bool) throws {
         let shown = try SecureURL(url).description
         #expect(shown.hasPrefix("'https://") == isQuoted && shown.hasSuffix("'") == isQuoted, "\(shown)")
         #expect(!isQuoted || shown.dropFirst().dropLast().allSatisfy { $0 != "'" })

@@ -94,6 +94,27 @@ struct ExplainTests {
         }
     }
 
+    /// Users paste URLs into shells, and a run of blanks would end the terminal's row.
+    @Test func `a URL with a query of the server is shown encoded, and no text of it begins a row`() async throws {
+        try await withDesk { fixture in
+            let row = String(repeating: "%20", count: 60) + "sign-in:%20repaired"
+            let query = "scope=x%3Btouch%20FILE&a%3Bb=secret&PATH=/tmp&&ui_locales=\(row)"
+            let endpoint = fixture.provider.url(.token)
+            fixture.provider.fault(
+                .editDocument { document in
+                    document["token_endpoint"] = .string("\(endpoint)?\(query)")
+                    let page = document["authorization_endpoint"]?.string ?? ""
+                    document["authorization_endpoint"] = .string("\(page)?ui_locales=x\(row)")
+                }, at: .openIDConfiguration, times: nil)
+            let outcome = try await fixture.login("--explain")
+            let shown =
+                "/token?scope=x%3Btouch%20FILE&%61%3Bb=[value,-6-characters]&PATH=[value,-4-characters]&%75i_locales="
+            #expect(outcome.errors.contains(shown), "\(outcome)")
+            #expect(!outcome.errors.contains("  sign-in: repaired"), "\(outcome)")
+            #expect(outcome.errors.contains("x sign-in: repaired"), "\(outcome)")
+        }
+    }
+
     /// RFC 6749 §2.3.1: it is form-encoded, and then in Base64.
     @Test func `a secret that the server repeats in plain text is not shown`() async throws {
         try await withDesk { fixture in

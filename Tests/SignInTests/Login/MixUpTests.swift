@@ -498,16 +498,26 @@ struct MixUpTests {
         }
     }
 
-    @Test func `a resource with several servers names for each what the user agrees to, and the line`() async throws {
+    /// The document in which a server names the page of another one. The sign-in reads both.
+    enum Document: CaseIterable { case openIDConnect, authorizationServer }
+
+    @Test(arguments: Document.allCases)
+    func `a resource with several servers names for each what the user agrees to, and the line`(
+        document: Document
+    ) async throws {
         try await run { fixture, url, honest in
             let issuers = JSON.array([.string(honest.issuer), .string(fixture.issuer)])
             fixture.provider.fault(
                 .editDocument { $0["authorization_servers"] = issuers }, at: .resourceMetadata, times: nil)
             fixture.provider.fault(
-                .editDocument { document in
-                    document["authorization_endpoint"] = .string(honest.url(.authorization))
-                    document["jwks_uri"] = nil
+                .editDocument { members in
+                    let page = JSON.string(honest.url(.authorization))
+                    members["authorization_endpoint"] = document == .openIDConnect ? page : nil
+                    members["jwks_uri"] = nil
                 }, at: .openIDConfiguration, times: nil)
+            fixture.provider.fault(
+                .editDocument { $0["authorization_endpoint"] = .string(honest.url(.authorization)) },
+                at: .oauthMetadata, times: nil)
             let message = try await fixture.run(
                 "login", "--json", "--no-browser", "--resource", url, "--redirect-path", "/a'b", "--client-id", "demo"
             ).wrongUsage()

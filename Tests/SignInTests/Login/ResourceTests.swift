@@ -162,13 +162,14 @@ struct ResourceTests {
             #expect(text.errorLines[0].hasPrefix("sign-in: \(url) has several") && text.errorLines[0].hasSuffix(":"))
             let lines = ["a", "b"].flatMap { host in
                 [
-                    "  \(host).example:",
+                    "  \(host).example, whose metadata could not be fetched:",
                     "    sign-in login --resource \(url) --scope api --issuer https://\(host).example",
                 ]
             }
             #expect(Array(text.errorLines.dropFirst()) == lines, "\(text)")
             let line = "sign-in login --json --resource \(url) --scope api --issuer https://"
-            #expect(several.contains("a.example: \(line)a.example, or b.example: \(line)b.example"), "\(several)")
+            let choices = ["a", "b"].map { "\($0).example, whose metadata could not be fetched: \(line)\($0).example" }
+            #expect(several.contains(choices.joined(separator: ", or ")), "\(several)")
             for command in ["login", "device"] {
                 let other = try await fixture.run(
                     command, "--json", "--resource", url, "--issuer", fixture.issuer)
