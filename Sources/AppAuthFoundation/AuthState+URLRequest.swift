@@ -45,7 +45,7 @@ extension URLRequest {
     ) async throws -> (request: URLRequest, proof: DPoPProof?) {
         var unsent = unsent
         state.environment.dialect.authorize(token, &unsent.headerFields)
-        let proven = try await state.proof?.proven(unsent, with: token, at: state.environment.now())
+        let proven = try await state.proof?.proven(unsent, with: token, in: state.environment)
         var request = self
         for field in (proven?.request ?? unsent).headerFields {
             request.setValue(field.value, forHTTPHeaderField: field.name.rawName)

@@ -1,5 +1,6 @@
 #include "key_provider_shims.h"
 
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/store.h>
@@ -14,6 +15,9 @@ OSSL_LIB_CTX *shims_provider_open(
     loaded[0] = context == NULL ? NULL : OSSL_PROVIDER_load(context, "default");
     loaded[1] = loaded[0] == NULL ? NULL : OSSL_PROVIDER_load(context, name);
     int ok = loaded[1] != NULL && EVP_set_default_properties(context, properties) == 1;
+    // If a login has ended, pkcs11-provider asks for the PIN itself, on the terminal or standard input, unless the app has
+    // chosen another way of asking.
+    if (ok && UI_get_default_method() == UI_OpenSSL()) UI_set_default_method(UI_null());
     *is_missing = 0;
     for (unsigned long error; !ok && (error = ERR_get_error()) != 0;) *is_missing |= ERR_GET_LIB(error) == ERR_LIB_DSO;
     if (ok) return context;
@@ -30,15 +34,14 @@ void shims_provider_close(OSSL_LIB_CTX *context, OSSL_PROVIDER *const loaded[2])
 // Without a callback, OpenSSL would prompt on the terminal. A wrong PIN may lock the device, so it is given only once.
 struct pin {
     const char *text;
-    int is_used;
+    int is_asked;
 };
 
 static int pin_of(char *buffer, int size, int writing, void *pin) {
     (void)writing;
     struct pin *given = pin;
     size_t length = given->text == NULL ? 0 : strlen(given->text);
-    if (given->text == NULL || given->is_used || length > (size_t)size) return -1;
-    given->is_used = 1;
+    if (given->is_asked++ || given->text == NULL || length > (size_t)size) return -1;
     memcpy(buffer, given->text, length);
     return (int)length;
 }
@@ -55,11 +58,12 @@ static EVP_PKEY *first_key(OSSL_STORE_CTX *store) {
     return key;
 }
 
-EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin) {
+EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin, int *is_asked) {
     struct pin given = {pin, 0};
     UI_METHOD *ui = UI_UTIL_wrap_read_pem_callback(pin_of, 0);
     EVP_PKEY *key = first_key(OSSL_STORE_open_ex(uri, context, NULL, ui, &given, NULL, NULL, NULL));
     UI_destroy_method(ui);
+    *is_asked = given.is_asked > 0;
     return key;
 }
 
@@ -71,6 +75,18 @@ EVP_PKEY *shims_provider_key_from_pem(OSSL_LIB_CTX *context, const char *pem, si
     return key;
 }
 
-EVP_PKEY *shims_provider_ec_generate(OSSL_LIB_CTX *context, const char *group) {
-    return EVP_PKEY_Q_keygen(context, NULL, "EC", group);
+EVP_PKEY *shims_provider_ec_generate(OSSL_LIB_CTX *context, const char *group, const char *uri) {
+    if (uri == NULL) return EVP_PKEY_Q_keygen(context, NULL, "EC", group);
+    EVP_PKEY *key = NULL;
+    EVP_PKEY_CTX *keys = EVP_PKEY_CTX_new_from_name(context, "EC", NULL);
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)group, 0),
+        OSSL_PARAM_construct_utf8_string("pkcs11_uri", (char *)uri, 0),
+        OSSL_PARAM_construct_utf8_string("pkcs11_key_usage", "digitalSignature", 0),
+        OSSL_PARAM_construct_end(),
+    };
+    int ok = keys != NULL && EVP_PKEY_keygen_init(keys) == 1 && EVP_PKEY_CTX_set_params(keys, parameters) == 1;
+    if (ok) EVP_PKEY_generate(keys, &key);
+    EVP_PKEY_CTX_free(keys);
+    return key;
 }

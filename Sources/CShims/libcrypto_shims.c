@@ -4,6 +4,7 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <limits.h>
@@ -163,6 +164,17 @@ size_t shims_ec_coordinates(const EVP_PKEY *key, const char *group, uint8_t *out
              BN_bn2binpad(x, out, (int)half) == (int)half && BN_bn2binpad(y, out + half, (int)half) == (int)half;
     BN_free(x);
     BN_free(y);
+    if (ok || OBJ_sn2nid(name) != EC_curve_nist2nid(group)) return ok ? 2 * half : 0;
+    // For a key that is found on a token, pkcs11-provider exports the uncompressed point, and has no coordinates.
+    OSSL_PARAM *exported = NULL;
+    const void *point = NULL;
+    size_t length = 0;
+    ok = EVP_PKEY_todata(key, EVP_PKEY_PUBLIC_KEY, &exported) == 1
+        && OSSL_PARAM_get_octet_string_ptr(OSSL_PARAM_locate_const(exported, OSSL_PKEY_PARAM_PUB_KEY), &point, &length) == 1
+        && length == 2 * half + 1 && *(const uint8_t *)point == 4;
+    if (ok) memcpy(out, (const uint8_t *)point + 1, 2 * half);
+    OSSL_PARAM_free(exported);
+    ERR_clear_error();
     return ok ? 2 * half : 0;
 }
 

@@ -5,19 +5,28 @@ internal import Glibc
 
 /// A provider of OpenSSL 3 that uses private keys where they are, for example in a TPM, so that they cannot be copied.
 public struct KeyProvider: RawRepresentable, Sendable, Hashable {
-    /// OpenSSL's name of the provider: that of its library, without `.so`.
+    /// OpenSSL's name of the provider: that of its library, without `.so`. With ``pkcs11(token:)``, the URI of the token.
     public let rawValue: String
 
-    /// Creates a provider from OpenSSL's name.
+    /// Creates a provider from OpenSSL's name, or from the URI of a token.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The TPM of this machine. Debian's package is `tpm2-openssl`.
     ///
     /// The TPM is `/dev/tpmrm0`, or another that the environment variable `TPM2OPENSSL_TCTI` names.
     public static let tpm2 = KeyProvider(rawValue: "tpm2")
-    /// A smart card or another token with a PKCS#11 module. The package is `pkcs11-provider`, which Debian has since
-    /// version 13.
+    /// A smart card or another token with a PKCS#11 module. The packages are `pkcs11-provider` and `p11-kit-modules`, which
+    /// Debian has since version 13.
     public static let pkcs11 = KeyProvider(rawValue: "pkcs11")
+
+    /// A token that makes keys, or that has one to use.
+    ///
+    /// - Parameter uri: The URI of the token (RFC 7512), without a PIN, for example `pkcs11:token=Work`. With an `object` or
+    ///   `id`, it names the key, which is made if the token does not have it.
+    public static func pkcs11(token uri: String) -> KeyProvider { KeyProvider(rawValue: uri) }
+
+    /// OpenSSL's name of the provider.
+    package var name: String { rawValue.hasPrefix("pkcs11:") ? Self.pkcs11.rawValue : rawValue }
 
     /// The provider of the key that a URI names, or of a wrapped key in PEM; nil for another text.
     package init?(ofKey text: String) {
@@ -34,15 +43,50 @@ public struct KeyProvider: RawRepresentable, Sendable, Hashable {
     static let wrappedKey = "-----BEGIN TSS2 PRIVATE KEY-----"
 }
 
+extension KeyProvider {
+    /// Returns the URI of a key on the token: the one that the token's URI names, or one for these words. Nil for a provider
+    /// whose keys have no URI.
+    ///
+    /// - Throws: ``JOSEError`` if the provider names no token. The message does not repeat the URI, which may have a PIN.
+    package func keyURI(for words: String) throws(JOSEError) -> String? {
+        guard name == Self.pkcs11.rawValue else { return nil }
+        let parts = rawValue.dropFirst("pkcs11:".count).split(separator: ";")
+        let attributes = Set(parts.map { $0.prefix { $0 != "=" } })
+        guard rawValue.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "?") }),
+            !attributes.isDisjoint(with: ["token", "serial"]), !attributes.contains(where: { $0.hasPrefix("pin") })
+        else { throw JOSEError("expected the URI of a token without a PIN, for example pkcs11:token=Work") }
+        func escaped(_ bytes: some Sequence<UInt8>) -> String {
+            bytes.map { ($0 < 16 ? "%0" : "%") + String($0, radix: 16) }.joined()
+        }
+        let isNamed = !attributes.isDisjoint(with: ["object", "id"])
+        let key = "object=\(escaped(words.utf8.prefix(32)));id=\(escaped(Digest.sha256.hash(words).prefix(16)));"
+        return "\(rawValue);\(isNamed ? "" : key)type=private"
+    }
+}
+
 /// A library context of OpenSSL with one provider, and with the keys that it has opened.
-final class ProviderContext: @unchecked Sendable {
-    let pointer: OpaquePointer
+package final class ProviderContext: @unchecked Sendable {
+    package let pointer: OpaquePointer
     private let loaded: [OpaquePointer?]
     /// tpm2-openssl has no locks before version 1.2.
     fileprivate let turn = LockedValue(())
 
-    init(_ provider: KeyProvider) throws(JOSEError) {
-        let name = provider.rawValue
+    /// A PKCS#11 module belongs to its process, and so does the login to a token. If one context were closed, the keys of
+    /// others would no longer work. So there is one, which is never closed.
+    private static let ofTokens = LockedValue<ProviderContext?>(nil)
+
+    static func open(_ provider: KeyProvider) throws(JOSEError) -> ProviderContext {
+        guard provider.name == KeyProvider.pkcs11.rawValue else { return try ProviderContext(provider) }
+        return try ofTokens.withLock { context throws(JOSEError) in
+            if let context { return context }
+            let opened = try ProviderContext(provider)
+            context = opened
+            return opened
+        }
+    }
+
+    private init(_ provider: KeyProvider) throws(JOSEError) {
+        let name = provider.name
         // OpenSSL would take a name with a slash for the path of a library.
         guard !name.isEmpty, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }) else {
             throw JOSEError("expected the name of a provider of OpenSSL, found \(name.foundText)")
@@ -81,11 +125,16 @@ extension ProviderContext? {
 extension KeyProvider {
     fileprivate var missing: JOSEError {
         let hint =
-            switch self {
-            case .tpm2: ". Install the package tpm2-openssl"
-            case .pkcs11: ". Install the package pkcs11-provider, which Debian has since version 13"
+            switch name {
+            case Self.tpm2.rawValue: ". Install the package tpm2-openssl"
+            case Self.pkcs11.rawValue: ". Install the package pkcs11-provider, which Debian has since version 13"
             default: ""
             }
-        return JOSEError("OpenSSL has no provider \(rawValue.foundText)\(hint)")
+        return JOSEError("OpenSSL has no provider \(name.foundText)\(hint)")
+    }
+
+    /// The end of a message about a token that is not found.
+    var modules: String {
+        ". Its module is in PKCS11_PROVIDER_MODULE, or registered at p11-kit (package p11-kit-modules)"
     }
 }

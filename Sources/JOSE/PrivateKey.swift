@@ -3,10 +3,10 @@ internal import CShims
 
 /// A libcrypto private key with its public part, with which a ``SigningKey`` signs and a ``RecipientKey`` decrypts.
 package final class PrivateKey: @unchecked Sendable {
-    let pointer: OpaquePointer
+    package let pointer: OpaquePointer
     let material: JWK.Material
     /// Where the key is used; nil for a key in memory.
-    let context: ProviderContext?
+    package let context: ProviderContext?
 
     enum Kind {
         case rsa(bits: Int)
@@ -65,34 +65,57 @@ package final class PrivateKey: @unchecked Sendable {
     package convenience init(
         opening text: String, with provider: KeyProvider, passphrase: String? = nil
     ) throws(JOSEError) {
-        let context = try ProviderContext(provider)
+        let context = try ProviderContext.open(provider)
         let key = try Optional(context).using { () throws(JOSEError) in
-            let key =
-                text.contains("-----BEGIN ")
-                ? shims_provider_key_from_pem(context.pointer, text, text.utf8.count, passphrase)
-                // tpm2-openssl asks for a PIN only where the URI says so.
-                : shims_provider_key_at(
-                    context.pointer, text.hasPrefix("handle:") && passphrase != nil ? text + "?pass" : text, passphrase)
-            guard let key else {
-                ERR_clear_error()
+            guard let key = try Self.open(text, context, passphrase) else {
                 throw text.contains(KeyProvider.wrappedKey)
                     ? JOSEError(
                         "this machine's TPM cannot load the key: another has made it, or the TPM was cleared, or has no room"
                     )
-                    : JOSEError("OpenSSL's provider \(provider.rawValue.foundText) has no such key, or needs its PIN")
+                    : JOSEError(
+                        "OpenSSL's provider \(provider.name.foundText) finds no such key, or the PIN is wrong"
+                            + (provider.name == KeyProvider.pkcs11.rawValue ? provider.modules : ""))
             }
             return key
         }
         try self.init(owning: key, in: context)
     }
 
+    private static func open(
+        _ text: String, _ context: ProviderContext, _ passphrase: String?
+    ) throws(JOSEError) -> OpaquePointer? {
+        var isAsked: CInt = 0
+        let key =
+            text.contains("-----BEGIN ")
+            ? shims_provider_key_from_pem(context.pointer, text, text.utf8.count, passphrase)
+            // tpm2-openssl asks for a PIN only where the URI says so.
+            : shims_provider_key_at(
+                context.pointer,
+                text.hasPrefix("handle:") && passphrase != nil && !text.hasSuffix("?pass") ? text + "?pass" : text,
+                passphrase, &isAsked)
+        if key == nil {
+            ERR_clear_error()
+            if isAsked == 1, passphrase == nil { throw .needsPIN }
+        }
+        return key
+    }
+
     /// Generates a new key on a curve, which only the provider can use.
-    package convenience init(generatedBy provider: KeyProvider, _ curve: Curve) throws(JOSEError) {
-        let context = try ProviderContext(provider)
+    ///
+    /// - Parameters:
+    ///   - uri: Where a token keeps the key. If it has the key already, opens it.
+    ///   - passphrase: The PIN of the token.
+    package convenience init(
+        generatedBy provider: KeyProvider, _ curve: Curve, at uri: String? = nil, passphrase: String? = nil
+    ) throws(JOSEError) {
+        let context = try ProviderContext.open(provider)
         let key = try Optional(context).using { () throws(JOSEError) in
-            guard let key = shims_provider_ec_generate(context.pointer, curve.rawValue) else {
+            if let uri, let key = try Self.open(uri, context, passphrase) { return key }
+            guard let key = shims_provider_ec_generate(context.pointer, curve.rawValue, uri) else {
                 ERR_clear_error()
-                throw JOSEError("OpenSSL's provider \(provider.rawValue.foundText) could not make a key")
+                throw JOSEError(
+                    "OpenSSL's provider \(provider.name.foundText) could not make a key"
+                        + (uri == nil ? "" : ": the PIN may be wrong, or the token is not there" + provider.modules))
             }
             return key
         }

@@ -5,23 +5,27 @@ internal import CShims
 package final class SigningKey: Sendable {
     package let algorithm: SignatureAlgorithm
     package let publicKey: JWK
-    private let key: PrivateKey
+    package let key: PrivateKey
 
     /// Whether a provider uses the key where it is. Such a key takes its time to sign, and blocks the thread meanwhile.
     package var isElsewhere: Bool { key.context != nil }
 
     /// Generates a new key. `rsaBits` applies only to the RSA algorithms.
     ///
-    /// - Parameter provider: A provider that makes and uses the key, for an algorithm with a curve; nil for a key in memory.
+    /// - Parameters:
+    ///   - provider: A provider that makes and uses the key, for an algorithm with a curve; nil for a key in memory.
+    ///   - uri: Where a token keeps the key: see ``KeyProvider/keyURI(for:)``. If it has the key already, opens it.
+    ///   - pin: The PIN of the token.
     package static func generate(
-        _ algorithm: SignatureAlgorithm, rsaBits: Int = 2048, in provider: KeyProvider? = nil
+        _ algorithm: SignatureAlgorithm, rsaBits: Int = 2048, in provider: KeyProvider? = nil,
+        at uri: String? = nil, pin: String? = nil
     ) throws(JOSEError) -> SigningKey {
         if let provider {
             guard case .ecdsa(let curve) = algorithm.family else {
                 throw JOSEError(
-                    "OpenSSL's provider \(provider.rawValue.foundText) makes no keys for \(algorithm.rawValue) here")
+                    "OpenSSL's provider \(provider.name.foundText) makes no keys for \(algorithm.rawValue) here")
             }
-            return try SigningKey(PrivateKey(generatedBy: provider, curve), algorithm)
+            return try SigningKey(PrivateKey(generatedBy: provider, curve, at: uri, passphrase: pin), algorithm)
         }
         let kind: PrivateKey.Kind =
             switch algorithm.family {

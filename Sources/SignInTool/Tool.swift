@@ -12,7 +12,7 @@ struct Tool: ParsableCommand {
             Environment:
               SIGN_IN_PROFILE          The profile, if the command names no session.
               SIGN_IN_PASSPHRASE_FILE  A file with the passphrase of encrypted stores.
-              SIGN_IN_KEY_PIN_FILE     A file with the PIN of a --client-key in a device.
+              SIGN_IN_KEY_PIN_FILE     A file with the PIN of a key in a device.
               XDG_STATE_HOME           Where the folder sign-in is, with the sessions.
               BROWSER                  Commands of browsers, separated by colons.
               CURL_CA_BUNDLE           A file with root certificates. Also SSL_CERT_FILE.

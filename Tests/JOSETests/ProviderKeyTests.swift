@@ -67,33 +67,19 @@ struct ProviderKeyTests {
                 let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
                 defer { try? FileManager.default.removeItem(at: folder) }
-                for (handle, pin) in [("0x81000001", ""), ("0x81000002", "1234")] {
-                    try tpm.run(
-                        "sh", "-ec",
-                        """
-                        cd \(folder.path)
-                        tpm2_createprimary -Q -G ecc -c primary
-                        tpm2_create -Q -C primary -G ecc -p "\(pin)" -u public -r private
-                        tpm2_load -Q -C primary -u public -r private -c key
-                        tpm2_evictcontrol -Q -c key \(handle)
-                        """)
-                }
-                func lockoutCount() throws -> String {
-                    try tpm.run("tpm2_getcap", "properties-variable")
-                        .split(separator: "\n").first { $0.contains("LOCKOUT_COUNTER") }.map(String.init) ?? ""
-                }
+                try tpm.makeKeys([("0x81000001", ""), ("0x81000002", "1234")], in: folder.path)
                 func open(_ uri: String, pin: String? = nil) throws -> SigningKey {
                     try SigningKey(PrivateKey(opening: uri, with: .tpm2, passphrase: pin), .es256)
                 }
                 try Self.requireSigns(open("handle:0x81000001"))
                 try Self.requireSigns(open("handle:0x81000002", pin: "1234"))
                 try #require(throws: JOSEError.self) { try open("handle:0x81000003") }
-                try #require(try lockoutCount().hasSuffix("0x0"))
+                try #require(try tpm.wrongPINs() == "0x0")
                 let error = try #require(throws: JOSEError.self) {
                     try open("handle:0x81000002", pin: "4321").sign([1])
                 }
                 try #require(error.description.contains("PIN may be wrong"), "\(error)")
-                try #require(try lockoutCount().hasSuffix("0x1"))
+                try #require(try tpm.wrongPINs() == "0x1")
             }
         }
     }
@@ -117,6 +103,26 @@ struct ProviderKeyTests {
                 try #require(error(KeyProvider(rawValue: name)).contains("expected the name of a provider"))
             }
         }
+    }
+
+    @Test(
+        arguments: [
+            ("pkcs11:token=Work", true), ("pkcs11:serial=12;object=login", true), ("pkcs11:token=a%20b;id=%01", true),
+            ("pkcs11", false), ("pkcs11:", false), ("pkcs11:object=login", false), ("pkcs11:token=a b", false),
+            ("pkcs11:token=Work?pin-value=1234", false), ("pkcs11:token=Work;pin-value=1234", false),
+            ("pkcs11:token=Work;pin-source=/pin", false), ("pkcs11:token=W\u{e4}rk", false),
+            ("pkcs11:token=a\nb", false),
+        ])
+    func `the URI of a token names the token, and has no PIN`(uri: String, isAccepted: Bool) {
+        guard isAccepted else {
+            let error = #expect(throws: JOSEError.self) { try KeyProvider.pkcs11(token: uri).keyURI(for: "a") }
+            #expect(error?.description.contains("1234") == false)
+            return
+        }
+        let keys = ["a", "b"].map { try? KeyProvider.pkcs11(token: uri).keyURI(for: $0) }
+        // A token that names a key has one. Otherwise it has one for each client.
+        #expect((keys[0] == keys[1]) == (uri.contains("object=") || uri.contains("id=")))
+        #expect(keys.allSatisfy { $0?.hasPrefix(uri + ";") == true && $0?.hasSuffix(";type=private") == true })
     }
 
     @Test(arguments: [SignatureAlgorithm.rs256, .edDSA])

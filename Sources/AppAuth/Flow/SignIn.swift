@@ -143,11 +143,10 @@ public struct SignIn: SignInFlow {
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
         defer { listener.close() }
         let scope = configuration.scope(at: client.provider) { observe(.scopesLeftOut($0)) }
-        // With a key in a device, this takes a moment.
-        let request = try await onThread(named: "appauth-key", for: .authorization, nil) {
-            try AuthorizationRequest(
-                client: client, redirectURI: listener.redirectURI, scope: scope, options: options)
-        }.prepared(in: configuration.environment)
+        let proof = try await DPoP.new(for: client, in: configuration.environment)
+        let request = try await AuthorizationRequest(
+            client: client, redirectURI: listener.redirectURI, scope: scope, options: options, proof: proof
+        ).prepared(in: configuration.environment)
         let page = try client.provider.require(.authorization)
         try configuration.environment.checkServer(ofPage: page, .authorization)
         observe(.requesting(request))

@@ -53,11 +53,18 @@ public struct AuthorizationRequest: Sendable {
         client: Client, redirectURI: String, scope: [Scope] = [.openID, .profile, .offlineAccess],
         options: Options = Options()
     ) throws {
+        try self.init(
+            client: client, redirectURI: redirectURI, scope: scope, options: options, proof: DPoP(for: client))
+    }
+
+    /// Creates a request whose tokens will be bound to a key; nil for bearer tokens.
+    package init(
+        client: Client, redirectURI: String, scope: [Scope], options: Options, proof: DPoP?
+    ) throws {
         let secrets = try Secret.random(3)
         try self.init(
             client: client, redirectURI: redirectURI, scope: scope, options: options, state: secrets[0],
-            nonce: scope.contains(.openID) ? secrets[1] : nil, pkce: PKCE(codeVerifier: secrets[2]),
-            proof: DPoP(for: client))
+            nonce: scope.contains(.openID) ? secrets[1] : nil, pkce: PKCE(codeVerifier: secrets[2]), proof: proof)
     }
 
     package init(

@@ -69,6 +69,23 @@ public struct ClientKey: Sendable {
         }
     }
 
+    /// Opens a private key where it is, on a thread of its own, and gets a PIN only if the device asks for one.
+    ///
+    /// - Parameter pin: Called if the device asks: a PKCS#11 token whose PIN the process has not given yet, or a TPM whose
+    ///   URI ends with `?pass`. A wrong PIN is given to the device only once.
+    /// - Throws: As ``init(pem:keyID:passphrase:)``, and what `pin` throws.
+    public init(
+        uri: String, provider: KeyProvider? = nil, keyID: String? = nil, pin: @Sendable () async throws -> Secret
+    ) async throws {
+        let thread = OwnThread()
+        do {
+            self = try await thread.run { try ClientKey(uri: uri, provider: provider, keyID: keyID) }
+            return
+        } catch let error as AuthError where error.needsPIN {}
+        let given = try await pin()
+        self = try await thread.run { try ClientKey(uri: uri, provider: provider, keyID: keyID, pin: given) }
+    }
+
     /// Returns whether the name of a key is a URI for ``init(uri:provider:keyID:pin:)``, and not the path of a file.
     package static func isURI(_ name: String) -> Bool { KeyProvider(ofKey: name) != nil }
 
@@ -80,7 +97,11 @@ public struct ClientKey: Sendable {
                 .invalidConfiguration, .configuration, "the client's key cannot be used: \(message)", outcome: .notSent)
         }
         let key: PrivateKey
-        do { key = try read() } catch { throw refusal("\(error)") }
+        do { key = try read() } catch {
+            var failure = refusal("\(error)")
+            failure.needsPIN = error == .needsPIN
+            throw failure
+        }
         let algorithms = Self.preferred.filter { algorithm in only.map(algorithm.isNamed) ?? true }
         guard !algorithms.isEmpty else { throw refusal("its algorithm is not supported") }
         keys = algorithms.compactMap { algorithm in try? SigningKey(key, algorithm) }
@@ -106,6 +127,9 @@ public struct ClientKey: Sendable {
         (key.kid, key.alg) = (keyID, keys.count == 1 ? key.alg : nil)
         return key.json
     }
+
+    /// The private key, if a device uses it.
+    package var deviceKey: PrivateKey? { keys.first { $0.isElsewhere }?.key }
 
     /// Returns the key for an algorithm that the provider lists, or the preferred one if it lists none.
     package func signingKey(_ algorithms: [String]?) -> SigningKey? {

@@ -11,6 +11,7 @@ package final class DPoP: Sendable {
     package let key: DPoPKey
     private let state = LockedValue(State())
     private let thread = OwnThread()
+    private let opening = SingleFlight<SigningKey>()
 
     private struct State {
         /// Parsed when first needed.
@@ -51,16 +52,29 @@ package final class DPoP: Sendable {
     }
 
     /// Returns a request with a proof, as ``prove(_:with:at:)`` adds it. A provider signs on a thread of its own, because its
-    /// device may take a tenth of a second.
+    /// device may take a tenth of a second. If it asks for a PIN, all proofs wait for it.
     package func proven(
-        _ request: HTTPRequest, with token: AccessToken? = nil, at now: Timestamp
+        _ request: HTTPRequest, with token: AccessToken? = nil, in environment: Environment
     ) async throws -> (request: HTTPRequest, proof: DPoPProof) {
+        let now = environment.now()
         @Sendable func prove() throws -> (HTTPRequest, DPoPProof) {
             var request = request
             let proof = try self.prove(&request, with: token, at: now)
             return (request, proof)
         }
-        return try await key.provider == nil ? prove() : thread.run(prove)
+        guard key.provider != nil else { return try prove() }
+        if state.withLock({ $0.signingKey }) == nil {
+            _ = try await opening.run { [self] in
+                // Another call may have opened it just now.
+                if let key = state.withLock({ $0.signingKey }) { return key }
+                let opened = try await environment.withPIN(of: key.pem.reveal(), on: thread) { [key] in
+                    try key.signingKey(pin: $0)
+                }
+                state.withLock { $0.signingKey = opened }
+                return opened
+            }
+        }
+        return try await thread.run(prove)
     }
 
     /// Records the nonce and the clock of a response, and returns whether to repeat the request with another proof.
@@ -104,7 +118,7 @@ extension Environment {
         func attempt() async throws -> (response: TransportResponse, mayRepeat: () -> Bool) {
             var request = try await makeRequest()
             let sent: DPoPProof
-            (request.head, sent) = try await proof.proven(request.head, with: token, at: now())
+            (request.head, sent) = try await proof.proven(request.head, with: token, in: self)
             let response = try await send(request, stage: stage)
             let isDueAgain = proof.mustProveAgain(response, to: sent, at: now())
             return (response, { isDueAgain && request.rewind() })

@@ -15,23 +15,30 @@ public enum DPoPAlgorithm: String, Sendable, Hashable, CaseIterable {
 /// The private key of one session. It is stored with the session's tokens, which cannot be used without it.
 package struct DPoPKey: Sendable, Hashable {
     package let algorithm: DPoPAlgorithm
-    /// The key in PEM: as PKCS#8, or wrapped by the TPM that has made it.
+    /// The key in PEM: as PKCS#8, or wrapped by the TPM that has made it. Or the URI of a key on a token.
     package let pem: Secret
     /// The key's thumbprint, which a bound token contains (RFC 9449 §6.1, RFC 7638).
     package let thumbprint: String
 
     /// Generates a key.
     ///
-    /// - Parameter provider: The provider that makes and uses the key; nil for a key in memory.
-    package init(_ algorithm: DPoPAlgorithm, in provider: KeyProvider? = nil) throws {
-        let key = try Self.attempt { () throws(JOSEError) in
-            try SigningKey.generate(algorithm.signature, in: provider)
+    /// - Parameters:
+    ///   - provider: The provider that makes and uses the key; nil for a key in memory.
+    ///   - words: What the key is for. A token has one key for the same words.
+    ///   - pin: The PIN of the token.
+    package init(
+        _ algorithm: DPoPAlgorithm, in provider: KeyProvider? = nil, for words: String = "", pin: Secret? = nil
+    ) throws {
+        (pem, thumbprint) = try Self.attempt { () throws(JOSEError) in
+            let uri = try provider?.keyURI(for: words)
+            let key = try SigningKey.generate(algorithm.signature, in: provider, at: uri, pin: pin?.reveal())
+            return (Secret(uri ?? key.pem), key.publicKey.thumbprint)
         }
-        (self.algorithm, pem, thumbprint) = (algorithm, Secret(key.pem), key.publicKey.thumbprint)
-        guard self.provider == provider else {
+        self.algorithm = algorithm
+        guard self.provider?.name == provider?.name else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a provider whose keys can be stored with a session: only that of a TPM wraps them",
+                "expected a provider whose keys can be stored with a session: that of a TPM, or of a token",
                 outcome: .notSent)
         }
     }
@@ -43,16 +50,28 @@ package struct DPoPKey: Sendable, Hashable {
     /// The provider that uses the key where it is; nil for a key in memory.
     package var provider: KeyProvider? { KeyProvider(ofKey: pem.reveal()) }
 
-    func signingKey() throws -> SigningKey {
+    /// Whether the provider has made the key, on the same token if it is one.
+    package func isIn(_ provider: KeyProvider) -> Bool {
+        self.provider == provider || pem.reveal().hasPrefix(provider.rawValue + ";")
+    }
+
+    func signingKey(pin: Secret? = nil) throws -> SigningKey {
         try Self.attempt { () throws(JOSEError) in
-            try SigningKey(pem: pem.reveal(), algorithm: algorithm.signature)
+            let text = pem.reveal()
+            guard provider == .pkcs11 else { return try SigningKey(pem: text, algorithm: algorithm.signature) }
+            let key = try SigningKey(
+                PrivateKey(opening: text, with: .pkcs11, passphrase: pin?.reveal()), algorithm.signature)
+            guard key.publicKey.thumbprint == thumbprint else { throw JOSEError("the token has another key instead") }
+            return key
         }
     }
 
-    private static func attempt(_ work: () throws(JOSEError) -> SigningKey) throws -> SigningKey {
+    private static func attempt<Value>(_ work: () throws(JOSEError) -> Value) throws -> Value {
         do { return try work() } catch {
-            throw AuthError(
+            var failure = AuthError(
                 .unavailable, .configuration, "the session's DPoP key cannot be used: \(error)", outcome: .notSent)
+            failure.needsPIN = error == .needsPIN
+            throw failure
         }
     }
 }

@@ -67,6 +67,8 @@ public struct AuthError: Error, Sendable, Hashable {
     package var isForeign = false
     /// Whether each later refresh is expected to fail in the same way.
     package var isForGood = false
+    /// Whether a key's device has asked for a PIN, and got none.
+    var needsPIN = false
 
     /// Creates an error.
     public init(

@@ -29,7 +29,7 @@ extension AuthState {
         _ observe: (PollingProgress) -> Void, _ confirm: (AuthState) async throws -> Void
     ) async throws -> AuthState {
         let client = grant.client
-        let proof = try await DPoP.new(for: client)
+        let proof = try await DPoP.new(for: client, in: environment)
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,

@@ -56,7 +56,7 @@ extension AuthState {
         guard var record = try await store.convertingErrors({ try await store.load() }),
             record.belongs(to: configuration.clientID, at: configuration.issuer), record.grant == grant,
             record.isUsable(at: environment.now()), configuration.dpop == nil || record.proofKey != nil,
-            configuration.dpopKeyProvider == nil || record.proofKey?.provider == configuration.dpopKeyProvider
+            configuration.dpopKeyProvider.map({ record.proofKey?.isIn($0) == true }) ?? true
         else { return nil }
         // The app's current secret and metadata take precedence over the stored ones.
         record.use(try configuration.client(at: record.client.provider))
@@ -85,7 +85,7 @@ extension AuthState {
         confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
-        let proof = try await DPoP.new(for: client)
+        let proof = try await DPoP.new(for: client, in: environment)
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
             as: client, proof: proof, in: store, environment: environment, confirm: confirm,

@@ -14,11 +14,11 @@ OSSL_LIB_CTX *shims_provider_open(
 // Frees the context, whose keys are freed already. Without unloading, a provider would keep its connection to the device.
 void shims_provider_close(OSSL_LIB_CTX *context, OSSL_PROVIDER *const loaded[2]);
 
-// Opens the private key that a URI names. Returns NULL if there is none.
-EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin);
+// Opens the private key that a URI names. Returns NULL if there is none, and whether the device has asked for a PIN.
+EVP_PKEY *shims_provider_key_at(OSSL_LIB_CTX *context, const char *uri, const char *pin, int *is_asked);
 // Reads a private key in a provider's PEM.
 EVP_PKEY *shims_provider_key_from_pem(OSSL_LIB_CTX *context, const char *pem, size_t length, const char *pin);
-// Generates a key on a curve.
-EVP_PKEY *shims_provider_ec_generate(OSSL_LIB_CTX *context, const char *group);
+// Generates a key on a curve. With a URI, a token keeps the key under it; the process must be logged in to the token.
+EVP_PKEY *shims_provider_ec_generate(OSSL_LIB_CTX *context, const char *group, const char *uri);
 
 #endif

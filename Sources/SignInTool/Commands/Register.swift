@@ -99,7 +99,7 @@ struct Register: Command {
         var metadata = ClientMetadata(nativeAppWith: uris, name: name)
         metadata.tokenEndpointAuthMethod = method?.registeredName ?? "none"
         metadata.scope = scope.map([Scope].init(spaceDelimited:))
-        metadata.jwks = try keyPath.map { [try DeviceKeys.open($0).publicJWK] }
+        if let keyPath { metadata.jwks = [try await console.environment.clientKey(keyPath).publicJWK] }
         guard document == nil, let issuer = issuers.first else {
             let document = try metadata.document(at: document ?? "")
             try console.succeed(document, text: document.serialized())

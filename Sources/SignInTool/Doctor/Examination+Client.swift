@@ -20,6 +20,9 @@ extension Examination {
             options.prompt = [.none]
             options.additionalParameters.removeAll { $0.name == "prompt" }
             let scope = signIn.configuration.scope(at: client.provider) { _ in }
+            // A device would be asked for a key that is used once.
+            var client = client
+            client.dpopKeyProvider = nil
             let request = try AuthorizationRequest(
                 client: client, redirectURI: redirectURI, scope: scope, options: options)
             let page = try await examination.page(request, environment)

@@ -16,7 +16,7 @@ struct ClientOptions: ParsableArguments, Sendable {
         name: .customLong("client-key"), parsing: .unconditional,
         help: """
             The client's private key for private_key_jwt: a file with unencrypted PEM, a TPM's PEM or a JWK, or a URI of a key \
-            in a device: handle:0x81000001, pkcs11:…
+            in a device: handle:0x81000001, or handle:0x81000001?pass to be asked for its PIN, pkcs11:…
             """,
         completion: .file())
     var keyFile: String?
@@ -94,8 +94,8 @@ struct ClientOptions: ParsableArguments, Sendable {
     ///
     /// - Parameter registered: The registered client, whose authentication applies if the options name none.
     private func credentials(
-        of registered: Client? = nil
-    ) throws -> (secret: Secret?, authentication: ClientAuthentication?) {
+        of registered: Client?, in environment: Environment
+    ) async throws -> (secret: Secret?, authentication: ClientAuthentication?) {
         if let assertionFile {
             return (nil, .assertion(named: try assertionFile.absolutePath))
         }
@@ -115,7 +115,7 @@ struct ClientOptions: ParsableArguments, Sendable {
                 return (nil, audience == nil ? known : try signing(known))
             }
             let name = try keyFile.absoluteKeyName
-            do { _ = try DeviceKeys.open(name) } catch var error as AuthError {
+            do { _ = try await environment.clientKey(name) } catch var error as AuthError {
                 error.message = "--client-key: \(error.message)"
                 throw error
             }
@@ -146,9 +146,10 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// - Parameter registered: The registered client, if there is one.
     func configuration(
         _ clientID: String, at provider: ProviderPreset, of registered: Client? = nil, in environment: Environment
-    ) throws -> ClientConfiguration {
+    ) async throws -> ClientConfiguration {
         var configuration = try ClientConfiguration(provider, clientID: clientID, environment: environment)
-        (configuration.clientSecret, configuration.authentication) = try credentials(of: registered)
+        (configuration.clientSecret, configuration.authentication) = try await credentials(
+            of: registered, in: environment)
         configuration.registration = registered?.registration
         return configuration
     }

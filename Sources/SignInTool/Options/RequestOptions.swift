@@ -10,28 +10,29 @@ struct BindingOptions: ParsableArguments, Sendable {
         name: .customLong("key-in"), parsing: .unconditional,
         help: """
             Make the DPoP key in a device and use it there, so that a copy of the session is worth nothing: tpm, the TPM of \
-            this machine. Needs the package tpm2-openssl.
-            """)
-    var device: KeyDevice?
+            this machine (package tpm2-openssl), or the URI of a token, pkcs11:token=… (package pkcs11-provider).
+            """, completion: .list(["tpm", "pkcs11:"]), transform: KeyProvider.init(device:))
+    var device: KeyProvider?
 
     func validate() throws {
         if device != nil, !dpop { throw ValidationError("--key-in needs --dpop") }
     }
 
     /// The options as they were given, for another command line.
-    var words: [String] { (dpop ? ["--dpop"] : []) + (device.map { ["--key-in", $0.rawValue] } ?? []) }
+    var words: [String] { (dpop ? ["--dpop"] : []) + (device.map { ["--key-in", $0.device] } ?? []) }
 }
 
-/// A device that makes and uses keys.
-enum KeyDevice: String, ExpressibleByArgument, CaseIterable, Sendable {
-    case tpm
-
-    /// OpenSSL's provider for the device.
-    var provider: KeyProvider {
-        switch self {
-        case .tpm: .tpm2
+extension KeyProvider {
+    /// - Parameter device: The value of `--key-in`.
+    fileprivate init(device: String) throws {
+        self = device == "tpm" ? .tpm2 : .pkcs11(token: device)
+        guard try self == .tpm2 || keyURI(for: "") != nil else {
+            throw ValidationError("expected tpm, or the URI of a token without a PIN, for example pkcs11:token=Work")
         }
     }
+
+    /// The value of `--key-in`.
+    var device: String { self == .tpm2 ? "tpm" : rawValue }
 }
 
 /// The options for the authorization request, beyond the scope.

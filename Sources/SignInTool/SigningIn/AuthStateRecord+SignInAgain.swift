@@ -42,9 +42,7 @@ extension AuthStateRecord {
         // The URL that says where to sign in may be within the resource of the tokens.
         words += (provider.resource.map { [$0.string] } ?? resources).flatMap { ["--resource", $0] }
         if client.dpop != nil { words.append("--dpop") }
-        if let device = KeyDevice.allCases.first(where: { $0.provider == client.dpopKeyProvider }) {
-            words += ["--key-in", device.rawValue]
-        }
+        if let provider = client.dpopKeyProvider { words += ["--key-in", provider.device] }
         if let source { words += ["--from", source.name] }
         return words[0] == "login" ? words + redirectWords(unless: registered?.redirectURI) : words
     }

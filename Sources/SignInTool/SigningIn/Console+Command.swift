@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import AppAuthConcurrency
 
 extension Console {
     /// - Parameter limit: The time limit of the command. Waiting for a lock ends before it, so that the error can name
@@ -15,7 +14,9 @@ extension Console {
         environment.transport = CurlTransport(configuration)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
         if options.explain { environment.explain() }
-        environment.clientKey = { name in try await OwnThread().run { try DeviceKeys.open(name) } }
+        let asking = Console(json: command.json, input: input)
+        environment.clientKey = { name in try await DeviceKeys.open(name, asking) }
+        environment.keyPIN = { uri in try await DeviceKeys.pin(of: uri, asking) }
         environment.grantAssertion = { [environment] demand in
             guard let source = Profile(assertionName: demand.name) else {
                 return try await environment.grantAssertion(demand)

@@ -87,6 +87,9 @@ extension SignInTarget {
     /// The browser would show the user a page that this command never sees, and the sign-in would wait in vain. The
     /// request has values of its own, so that its response is worth nothing.
     func checkClient(of signIn: SignIn, _ console: Console) async throws {
+        var configuration = configuration
+        // Nothing is signed with the key of this request.
+        configuration.dpopKeyProvider = nil
         guard let registered, registered.isOurs, !isNew, let uri = registered.redirectURI, !signIn.options.isPushed,
             let client = try? await configuration.client(requiring: [.authorization]),
             !client.provider.requiresPushedAuthorizationRequests, !client.provider.requiresSignedRequestObject,

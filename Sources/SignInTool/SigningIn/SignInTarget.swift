@@ -41,7 +41,7 @@ struct SignInTarget {
             let chosen = try await found.client(
                 former == nil ? clientID : nil, document: target.document, redirect: redirect, for: grant,
                 replacing: former, console)
-            var configuration = try client.configuration(
+            var configuration = try await client.configuration(
                 chosen.id, at: ProviderPreset(issuer: found.provider.issuer), of: chosen.registered?.client,
                 in: console.environment)
             (configuration.provider, configuration.scope) = (found.provider, found.scope)
@@ -53,13 +53,13 @@ struct SignInTarget {
             let preset = try provider.provider()
             registered = try RegisteredClients.find(
                 issuer: preset.issuer.string, clientID: clientID, for: target.resource)
-            configuration = try client.configuration(
+            configuration = try await client.configuration(
                 clientID ?? registered?.client.id ?? "", at: preset, of: registered?.client, in: console.environment)
             (options, host) = (preset.options, preset.redirectHost ?? host)
             (isAutomatic, isNew, resources) = (registered?.isOurs == true, false, target.resource)
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
-        (configuration.dpop, configuration.dpopKeyProvider) = (requiresDPoP ? .es256 : nil, binding.device?.provider)
+        (configuration.dpop, configuration.dpopKeyProvider) = (requiresDPoP ? .es256 : nil, binding.device)
         (isPortNamed, isScopeNamed) = (redirect?.namesPort == true, scope != nil)
         self.redirect =
             try redirect?.redirect(

@@ -234,6 +234,17 @@ struct DPoPProofTests {
         #expect(try DPoP(for: client(nil)) != nil)
     }
 
+    @Test func `a key on a token is stored as its URI, and belongs to that token`() throws {
+        let uri = "pkcs11:token=Work;id=%01;type=private"
+        let stored: JSON = ["algorithm": "ES256", "pem": .string(uri), "thumbprint": "abc"]
+        let key = try DPoPKey(stored: StoredObject(stored))
+        #expect(key.stored == stored && key.provider == .pkcs11)
+        #expect(key.isIn(.pkcs11(token: "pkcs11:token=Work")) && key.isIn(.pkcs11(token: "pkcs11:token=Work;id=%01")))
+        for other in ["tpm2", "pkcs11:token=Wor", "pkcs11:token=Work;id=%02"] {
+            #expect(!key.isIn(KeyProvider(rawValue: other)))
+        }
+    }
+
     private static let request = HTTPRequest(
         method: .post, scheme: "https", authority: "op.example:8443", path: "/token?x=1")
 

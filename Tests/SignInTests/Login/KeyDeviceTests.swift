@@ -85,22 +85,6 @@ struct KeyDeviceTests {
 /// `--client-key` with a key in a TPM (`private_key_jwt`).
 @Suite(.timeLimit(.minutes(10)), .enabled(if: SoftwareTPM.isInstalled, "\(SoftwareTPM.packages)"))
 struct ClientKeyInDeviceTests {
-    /// Makes a key at a handle, and returns its public part.
-    private static func make(_ tpm: SoftwareTPM, _ handle: String, pin: String, in folder: String) throws -> String {
-        try tpm.run(
-            "sh", "-ec",
-            """
-            cd \(folder)
-            tpm2_createprimary -Q -G ecc -c primary
-            tpm2_create -Q -C primary -G ecc -p "\(pin)" -u public -r private
-            tpm2_load -Q -C primary -u public -r private -c key
-            tpm2_evictcontrol -Q -c key \(handle)
-            tpm2_readpublic -Q -c \(handle) -f pem -o public.pem
-            tpm2_flushcontext -t
-            """)
-        return try String(contentsOfFile: folder + "/public.pem", encoding: .utf8)
-    }
-
     private static func jwk(of pem: String) throws -> JWK {
         let base64 = pem.split(separator: "\n").dropFirst().dropLast().joined()
         // SubjectPublicKeyInfo (RFC 5480 §2.1): the uncompressed point is at the end.
@@ -109,23 +93,9 @@ struct ClientKeyInDeviceTests {
     }
 
     @Test func `a URI names the client's key, a file has its PIN, and a wrong PIN is tried once`() async throws {
-        let tpm = try SoftwareTPM.start()
-        defer { tpm.stop() }
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        var configuration = LocalProvider.Configuration.demo
-        for (id, handle, pin) in [("open", "0x81000001", ""), ("locked", "0x81000002", "1234")] {
-            let key = try Self.jwk(of: Self.make(tpm, handle, pin: pin, in: folder))
-            configuration.clients.append(RegisteredClient(id: id, keys: [key], redirectURIs: [.anyLoopback]))
-        }
-        try Data("1234\n".utf8).write(to: URL(filePath: folder + "/right"))
-        try Data("4321\n".utf8).write(to: URL(filePath: folder + "/wrong"))
-        func failures() throws -> String {
-            try tpm.run("tpm2_getcap", "properties-variable")
-                .split(separator: "\n").first { $0.contains("LOCKOUT_COUNTER") }?.suffix(3).description ?? ""
-        }
-        try await withDesk(configuration) { fixture in
+        try await Self.withKeys { tpm, folder, fixture in
+            try Data("1234\n".utf8).write(to: URL(filePath: folder + "/right"))
+            try Data("4321\n".utf8).write(to: URL(filePath: folder + "/wrong"))
             func login(_ client: String, _ key: String, pin: String? = nil) async throws -> Outcome {
                 var variables: [String: String?] = tpm.environment
                 if let pin { variables["SIGN_IN_KEY_PIN_FILE"] = "\(folder)/\(pin)" }
@@ -138,14 +108,64 @@ struct ClientKeyInDeviceTests {
             let options = ["token", "--force-refresh", "--json", "--store", "file:\(fixture.home)/open.json"]
             _ = try await fixture.start(options, tpm.environment).outcome().result()
 
-            _ = try await login("locked", "handle:0x81000002", pin: "right").result()
-            let locked = try String(contentsOfFile: fixture.home + "/locked.json", encoding: .utf8)
-            #expect(!locked.contains("1234"))
-            #expect(try failures() == "0x0")
+            for key in ["handle:0x81000002", "handle:0x81000002?pass"] {
+                _ = try await login("locked", key, pin: "right").result()
+                let locked = try String(contentsOfFile: fixture.home + "/locked.json", encoding: .utf8)
+                #expect(!locked.contains("1234"))
+            }
+            #expect(try tpm.wrongPINs() == "0x0")
             let wrong = try await login("locked", "handle:0x81000002", pin: "wrong")
             #expect(try wrong.failure(1, "invalid_configuration").contains("PIN may be wrong"), "\(wrong)")
-            #expect(try failures() == "0x1")
+            #expect(try tpm.wrongPINs() == "0x1")
         }
+    }
+
+    @Test func `the PIN is asked for on the terminal, where it stays hidden, and a wrong one is tried once`()
+        async throws
+    {
+        try await Self.withKeys { tpm, _, fixture in
+            func login(typing pin: String) async throws -> Outcome {
+                let terminal = try Pseudoterminal()
+                let arguments = fixture.loginArguments(["--client-key", "handle:0x81000002?pass"], client: "locked")
+                let process = try fixture.start(arguments, tpm.environment, input: terminal.input)
+                _ = try await process.line { $0.contains("asks for its PIN") }
+                try await terminal.wait(for: .bytes)
+                terminal.type(pin + "\r")
+                let outcome = try await process.outcome()
+                #expect(terminal.shown().contains("asks for its PIN") && !terminal.shown().contains(pin))
+                #expect(terminal.mode == .lines && !outcome.errorLines.joined().contains(pin))
+                return outcome
+            }
+            _ = try await login(typing: "1234").result()
+            #expect(try tpm.wrongPINs() == "0x0")
+            let wrong = try await login(typing: "4321")
+            #expect(try wrong.failure(1, "invalid_configuration").contains("PIN may be wrong"), "\(wrong)")
+            #expect(try tpm.wrongPINs() == "0x1")
+
+            // A command without a terminal says what to do, and gives the device no PIN.
+            let refused = try await fixture.run("token", "--force-refresh", "--json", with: tpm.environment)
+            let message = try refused.failure(1, "invalid_configuration")
+            #expect(message.contains("Write it to a file, and set SIGN_IN_KEY_PIN_FILE to its path"), "\(message)")
+            #expect(try tpm.wrongPINs() == "0x1")
+        }
+    }
+
+    /// Runs the body with a TPM that has a key without a PIN for the client `open`, and one with the PIN 1234 for `locked`.
+    private static func withKeys(
+        _ body: @Sendable (SoftwareTPM, _ folder: String, CommandFixture) async throws -> Void
+    ) async throws {
+        let tpm = try SoftwareTPM.start()
+        defer { tpm.stop() }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try tpm.makeKeys([("0x81000001", ""), ("0x81000002", "1234")], in: folder)
+        var configuration = LocalProvider.Configuration.demo
+        for (id, handle) in [("open", "0x81000001"), ("locked", "0x81000002")] {
+            let key = try jwk(of: String(contentsOfFile: "\(folder)/\(handle).pem", encoding: .utf8))
+            configuration.clients.append(RegisteredClient(id: id, keys: [key], redirectURIs: [.anyLoopback]))
+        }
+        try await withDesk(configuration) { fixture in try await body(tpm, folder, fixture) }
     }
 
     @Test func `a file has the key as the TPM has wrapped it`() async throws {
@@ -209,6 +229,28 @@ struct MissingKeyDeviceTests {
     func `--key-in needs --dpop and the name of a device`(options: [String]) async throws {
         try await withDesk { fixture in
             try await fixture.start(fixture.loginArguments(options)).outcome().wrongUsage()
+        }
+    }
+}
+
+/// `--dpop --key-in pkcs11:…` where it cannot work. Packaging/test-token tests it with a token.
+@Suite(.timeLimit(.minutes(5)))
+struct TokenUsageTests {
+    @Test func `without OpenSSL's provider, the error names its package, and no browser opens`() async throws {
+        try await withDesk { fixture in
+            let outcome = try await fixture.login(
+                "--dpop", "--key-in", "pkcs11:token=Work", with: ["OPENSSL_MODULES": "/nonexistent"])
+            let message = try outcome.failure(1, "unavailable")
+            #expect(message.contains("Install the package pkcs11-provider"), "\(message)")
+            #expect(fixture.provider.count(.authorization) == 0 && fixture.stored.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["pkcs11:", "pkcs11:object=a", "pkcs11:token=Work?pin-value=1234", "smartcard"])
+    func `another value of --key-in is wrong usage`(value: String) async throws {
+        try await withDesk { fixture in
+            let outcome = try await fixture.login("--dpop", "--key-in", value)
+            #expect(outcome.status == 2 && outcome.errorLines.joined().contains("for example pkcs11:token=Work"))
         }
     }
 }

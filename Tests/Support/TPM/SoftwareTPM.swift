@@ -76,6 +76,30 @@ package final class SoftwareTPM: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
+    /// Makes keys at handles of this TPM, with a PIN unless it is empty, and their public parts in files named after the handles.
+    package func makeKeys(_ keys: [(handle: String, pin: String)], in folder: String) throws {
+        for (handle, pin) in keys {
+            try run(
+                "sh", "-ec",
+                """
+                cd \(folder)
+                tpm2_createprimary -Q -G ecc -c primary
+                tpm2_create -Q -C primary -G ecc -p "\(pin)" -u public -r private
+                tpm2_load -Q -C primary -u public -r private -c key
+                tpm2_evictcontrol -Q -c key \(handle)
+                tpm2_readpublic -Q -c \(handle) -f pem -o \(handle).pem
+                tpm2_flushcontext -t
+                """)
+        }
+    }
+
+    /// How many wrong PINs count against the limit, as `0x1`.
+    package func wrongPINs() throws -> String {
+        let line = try run("tpm2_getcap", "properties-variable").split(separator: "\n")
+            .first { $0.contains("LOCKOUT_COUNTER") }
+        return line?.suffix(3).description ?? ""
+    }
+
     /// Runs a program with this TPM, and returns its output. Not a `Process`, which waits for the programs that this one
     /// leaves behind.
     @discardableResult
