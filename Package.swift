@@ -100,7 +100,7 @@ let package = Package(
             resources: [.copy("Vectors")]),
         .testTarget(name: "AppAuthProtocolTests", dependencies: fixtures),
         .testTarget(name: "AppAuthSessionTests", dependencies: fixtures + ["SoftwareTPM"]),
-        .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "listening-app"]),
+        .testTarget(name: "AppAuthTests", dependencies: fixtures + ["CShims", "SoftwareTPM", "listening-app"]),
         .testTarget(name: "AppAuthProxyTests", dependencies: fixtures + ["AppAuthProxy", "CShims"]),
         .testTarget(name: "AppAuthServerTests", dependencies: fixtures),
         .testTarget(

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "libcurl_shims.h"
+#include "client_certificate_shims.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -133,6 +134,17 @@ enum shims_curl_code shims_curl_set_blob(
     const struct shims_curl *curl, CURL *easy, enum shims_curl_option option, const void *bytes, size_t length) {
     struct curl_blob blob = {(void *)bytes, length, CURL_BLOB_COPY};
     return (enum shims_curl_code)curl->easy_setopt(easy, (CURLoption)option, &blob);
+}
+
+static CURLcode use_certificate(CURL *easy, void *ssl_context, void *certificate) {
+    (void)easy;
+    return shims_client_certificate_use(certificate, ssl_context) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
+}
+
+enum shims_curl_code shims_curl_set_client_certificate(
+    const struct shims_curl *curl, CURL *easy, const struct shims_client_certificate *certificate) {
+    curl->easy_setopt(easy, CURLOPT_SSL_CTX_DATA, certificate);
+    return (enum shims_curl_code)curl->easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, use_certificate);
 }
 
 enum shims_curl_code shims_curl_set_data_callback(

@@ -11,9 +11,11 @@ public import AppAuthProtocol
 public struct ClientCertificate: Sendable, Hashable {
     /// The path of the certificate in PEM. The certificates of its chain may follow it in the file.
     public var file: String
-    /// The path of the private key in PEM, or nil if ``file`` contains it too.
+    /// The path of the private key in PEM, or nil if ``file`` contains it too. A key in a device has a URI (`handle:0x81000001`,
+    /// `pkcs11:…`), or a file with the key that the TPM has wrapped. It is opened with the first request, and signs on the
+    /// transport's thread. A proxy that is reached over TLS can request the certificate, too.
     public var keyFile: String?
-    /// The passphrase of the private key, or nil if the key is not encrypted. The user is never prompted on a terminal.
+    /// The passphrase or PIN of the private key, or nil if it has none. The user is never prompted on a terminal.
     public var passphrase: Secret?
 
     /// Creates a certificate from its files. They are read for each new connection.

@@ -89,7 +89,9 @@ struct CurlFailure: Sendable {
         case (nil, SHIMS_CURLE_SSL_CACERT_BADFILE):
             return configuration("the trusted certificates could not be loaded: \(words)")
         case (nil, SHIMS_CURLE_SSL_CERTPROBLEM):
-            return configuration("the client certificate could not be used: \(words)")
+            // With a key in a device, libcurl knows only that a callback has failed.
+            let hint = detail.contains("ctx callback") ? ". Expected a file in PEM with the certificate of the key" : ""
+            return configuration("the client certificate could not be used: \(words)\(hint)")
         case (nil, SHIMS_CURLE_URL_MALFORMAT):
             return configuration("the URL for \(host) is not well formed")
         case (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL), (nil, SHIMS_CURLE_NOT_BUILT_IN),

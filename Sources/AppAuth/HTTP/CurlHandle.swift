@@ -89,6 +89,13 @@ final class CurlHandle {
         note(option, shims_curl_set_blob(library.curl, easy, option, bytes, bytes.count))
     }
 
+    /// Sets the certificate for servers that request one. Its key is in a device.
+    func setCertificate(_ certificate: DeviceCertificate) {
+        note(
+            SHIMS_CURLOPT_SSL_CTX_FUNCTION,
+            shims_curl_set_client_certificate(library.curl, easy, certificate.pointer))
+    }
+
     /// Sets the `Name: value` lines of the request header.
     func setHeader(_ lines: [String]) {
         for line in lines { headerLines = shims_curl_list_append(library.curl, headerLines, line) ?? headerLines }

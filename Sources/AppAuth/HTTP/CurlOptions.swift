@@ -7,6 +7,8 @@ struct CurlOptions: Sendable {
     var configuration: CurlTransport.Configuration
     var roots: TrustRoots
     var hostsWithoutProxy = NoProxyList("")
+    /// The client certificate, if its key is in a device.
+    var deviceCertificate: DeviceCertificate?
 
     /// Sets the options of a handle that was reset.
     func apply(to handle: CurlHandle, _ transfer: CurlTransfer) {
@@ -62,7 +64,9 @@ struct CurlOptions: Sendable {
         // RFC 9110 §4.3.4: the certificate must be trusted and name the host (2). The defaults of a libcurl may differ.
         for option in [SHIMS_CURLOPT_SSL_VERIFYPEER, SHIMS_CURLOPT_PROXY_SSL_VERIFYPEER] { handle.set(option, true) }
         for option in [SHIMS_CURLOPT_SSL_VERIFYHOST, SHIMS_CURLOPT_PROXY_SSL_VERIFYHOST] { handle.set(option, 2) }
-        if let certificate = configuration.clientCertificate {
+        if let deviceCertificate {
+            handle.setCertificate(deviceCertificate)
+        } else if let certificate = configuration.clientCertificate {
             handle.set(SHIMS_CURLOPT_SSLCERT, certificate.file)
             handle.set(SHIMS_CURLOPT_SSLKEY, certificate.keyFile ?? certificate.file)
             // Without a passphrase, libcrypto would prompt on the terminal.

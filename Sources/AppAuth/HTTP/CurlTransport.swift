@@ -105,6 +105,8 @@ public final class CurlTransport: HTTPTransport {
     private let environment: @Sendable (String) -> String?
     private let system: (file: String, directories: [String])?
     private let worker = LockedValue<CurlWorker?>(nil)
+    /// The certificate, or why it cannot be used. A PIN is given to its device once.
+    private let certificate = LockedValue<Result<DeviceCertificate?, any Error>?>(nil)
     var trustsAllServers: Bool { configuration.loopbackServers == .ofAllUsers }
 
     /// Creates a transport. Nothing is loaded, read or started before the first request.
@@ -145,8 +147,17 @@ public final class CurlTransport: HTTPTransport {
                 builtIn: system.map { ($0.file, nil) } ?? library.builtInRoots,
                 hashedDirectories: system?.directories ?? TrustRoots.hashedDirectories)
             let list = NoProxyList(environment("no_proxy") ?? environment("NO_PROXY") ?? "")
+            let certificate = try certificate.withLock { known in
+                let given = configuration.clientCertificate
+                let result = known ?? Result { try given.flatMap { try DeviceCertificate($0) } }
+                if given?.passphrase != nil { known = result }
+                return try result.get()
+            }
             let started = try CurlWorker(
-                library, CurlOptions(configuration: configuration, roots: roots, hostsWithoutProxy: list))
+                library,
+                CurlOptions(
+                    configuration: configuration, roots: roots, hostsWithoutProxy: list, deviceCertificate: certificate)
+            )
             worker = started
             return started
         }

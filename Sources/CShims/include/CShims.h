@@ -1,3 +1,4 @@
+#include "client_certificate_shims.h"
 #include "clock_shims.h"
 #include "environment_shims.h"
 #include "epoll_shims.h"

@@ -21,7 +21,7 @@
     X(SSLCERT, 10025) X(KEYPASSWD, 10026) X(SSLKEY, 10087) X(CUSTOMREQUEST, 10036) X(CAINFO, 10065) X(CAPATH, 10097) X(ACCEPT_ENCODING, 10102)                    \
     X(COPYPOSTFIELDS, 10165) X(PROXY_CAINFO, 10246) X(PROXY_CAPATH, 10247) X(PREREQDATA, 10313)            \
     X(WRITEFUNCTION, 20011) X(HEADERFUNCTION, 20079) X(PREREQFUNCTION, 20312) X(MAXFILESIZE_LARGE, 30117)  \
-    X(MAXAGE_CONN, 288) X(SOCKOPTFUNCTION, 20148) X(SOCKOPTDATA, 10149) X(POSTFIELDSIZE_LARGE, 30120) X(CAINFO_BLOB, 40309) X(PROXY_CAINFO_BLOB, 40310)
+    X(MAXAGE_CONN, 288) X(SOCKOPTFUNCTION, 20148) X(SOCKOPTDATA, 10149) X(POSTFIELDSIZE_LARGE, 30120) X(SSL_CTX_FUNCTION, 20108) X(SSL_CTX_DATA, 10109) X(CAINFO_BLOB, 40309) X(PROXY_CAINFO_BLOB, 40310)
 #define SHIMS_CURL_CODES(X)                                                                                 \
     X(OK, 0) X(UNSUPPORTED_PROTOCOL, 1) X(URL_MALFORMAT, 3) X(NOT_BUILT_IN, 4) X(COULDNT_RESOLVE_PROXY, 5) \
     X(COULDNT_RESOLVE_HOST, 6) X(COULDNT_CONNECT, 7) X(WEIRD_SERVER_REPLY, 8) X(PARTIAL_FILE, 18)          \
@@ -100,6 +100,11 @@ enum shims_curl_code shims_curl_set_string(
 enum shims_curl_code shims_curl_set_pointer(
     const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
     const void *_Nullable value);
+// Authenticates with a certificate whose key is in a device. It must outlive the transfer. Fails unless libcurl uses libssl.
+struct shims_client_certificate;
+enum shims_curl_code shims_curl_set_client_certificate(
+    const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy,
+    const struct shims_client_certificate *_Nonnull certificate);
 // Copies the bytes.
 enum shims_curl_code shims_curl_set_blob(
     const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy, enum shims_curl_option option,
