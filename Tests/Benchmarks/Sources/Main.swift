@@ -15,6 +15,9 @@
 // authz SECONDS
 //     Makes authorization requests: PKCE, state, nonce and URL. `len` is the length of the URL.
 //
+// sign KEY SECONDS
+//     Signs authorization requests (RFC 9101) with a key in a file, or in the device that a URI names, on one thread.
+//
 // herd N
 //     N tasks want a fresh token of one session at the same time. The session is in the file $STATE: JSON with
 //     token_endpoint, access_token, refresh_token, token_type, expires_at (seconds since 1970, or as RFC 3339 has it) and
@@ -44,13 +47,14 @@ enum Main {
         case ("verify", 4):
             return try verify(folder: arguments[1], algorithm: arguments[2], for: duration(arguments[3]))
         case ("authz", 2): return try authorize(for: duration(arguments[1]))
+        case ("sign", 3): return try await sign(with: arguments[1], for: duration(arguments[2]))
         case ("herd", 2): return try await herd(of: count(arguments[1]))
         case ("api", 3): return try await api(width: count(arguments[1]), for: duration(arguments[2]))
         case ("listener", 3): throw becomeListener(arguments)
         default:
             throw Failure(
-                usage: "expected verify DIR ALG SECONDS, authz SECONDS, herd N, api WIDTH SECONDS, "
-                    + "or listener SERVER SECONDS")
+                usage: "expected verify DIR ALG SECONDS, authz SECONDS, sign KEY SECONDS, herd N, "
+                    + "api WIDTH SECONDS, or listener SERVER SECONDS")
         }
     }
 
