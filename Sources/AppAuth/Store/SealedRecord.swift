@@ -1,7 +1,3 @@
-internal import AppAuthProtocol
-package import AppAuthSession
-internal import JOSE
-
 /// What a store keeps of a session.
 package struct SealedRecord: Equatable, Sendable {
     /// The session as JSON, or a nonce of 12 bytes, the ciphertext and a tag of 16 bytes; nil if there is no session.

@@ -71,18 +71,18 @@ public struct ClientKey: Sendable {
 
     /// Opens a private key where it is, on a thread of its own, and gets a PIN only if the device asks for one.
     ///
-    /// - Parameter pin: Called if the device asks: a PKCS#11 token whose PIN the process has not given yet, or a TPM whose
+    /// - Parameter askForPIN: Called if the device asks: a PKCS#11 token whose PIN the process has not given yet, or a TPM whose
     ///   URI ends with `?pass`. A wrong PIN is given to the device only once.
-    /// - Throws: As ``init(pem:keyID:passphrase:)``, and what `pin` throws.
+    /// - Throws: As ``init(pem:keyID:passphrase:)``, and what `askForPIN` throws.
     public init(
-        uri: String, provider: KeyProvider? = nil, keyID: String? = nil, pin: @Sendable () async throws -> Secret
+        uri: String, provider: KeyProvider? = nil, keyID: String? = nil, askForPIN: @Sendable () async throws -> Secret
     ) async throws {
         let thread = OwnThread()
         do {
             self = try await thread.run { try ClientKey(uri: uri, provider: provider, keyID: keyID) }
             return
         } catch let error as AuthError where error.needsPIN {}
-        let given = try await pin()
+        let given = try await askForPIN()
         self = try await thread.run { try ClientKey(uri: uri, provider: provider, keyID: keyID, pin: given) }
     }
 
