@@ -126,7 +126,7 @@ package struct RequestRules: Sendable {
 
     private static func isOverriding(_ name: String) -> Bool {
         let isOwn = name.hasPrefix("x-") && !overriding.isDisjoint(with: name.split(separator: "-"))
-        return isOwn || name.contains("_") || otherOverriding.contains(where: name.hasSuffix)
+        return isOwn || name.contains("_") || otherOverriding.contains(where: name.replacing("-", with: "").contains)
     }
 
     /// What a field of no standard names by one of these words.
@@ -134,8 +134,11 @@ package struct RequestRules: Sendable {
         "method", "url", "uri", "path", "prefix", "script", "override", "rewrite", "destinationurl", "mapping",
         "sendfile",
     ]
+    /// Parts of other names, without their hyphens.
     private static let otherOverriding = [
-        "copy-source", "rename-source", "copy-from", "symlink-target", "script-name", "object-manifest",
+        "copysource", "renamesource", "copyfrom", "symlinktarget", "scriptname", "objectmanifest", "override",
+        "httpmethod",
+        "httpverb", "originalur", "rewriteur",
     ]
 
     private static let dropped: Set = [

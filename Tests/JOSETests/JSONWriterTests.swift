@@ -28,6 +28,17 @@ import Testing
         #expect(try JSON(parsing: json.serialized()) == json)
     }
 
+    /// With its quotes escaped, a shell reads a command line in another way: what was in quotes may be a command.
+    @Test func `a command line whose quotes are escaped has nothing that a shell runs`() throws {
+        let line = #"sign-in login --acr-values 'x'"'"';id>f&&a|b;$(id)`id`!!'"'"'y'"#
+        let text = JSON.string(line).serialized()
+        #expect(!text.contains { ";&|<>()$`!".contains($0) }, "\(text)")
+        #expect(try JSON(parsing: text).string == line)
+        let plain = "rm x && sign-in login 'a;b'"
+        #expect(JSON.string(plain).serialized() == "\"\(plain)\"")
+        #expect(JSON.string(plain + "\n").serialized() == "\"\(plain)\\n\"")
+    }
+
     @Test func `with ascii everything beyond is escaped, in pairs beyond the first plane`() throws {
         let json: JSON = ["\u{E9}": "A\u{20AC}\u{1F511}~"]
         #expect(json.serialized(ascii: true) == #"{"\u00e9":"A\u20ac\ud83d\udd11~"}"#)

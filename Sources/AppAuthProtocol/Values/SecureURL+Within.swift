@@ -48,7 +48,8 @@ extension String {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// The text with what normalization (NFKC) makes of characters that become dots, slashes, or parts of escapes.
+    /// The text with what normalization (NFKC), or a conversion to another character set, makes of characters that become
+    /// dots, slashes, or parts of escapes.
     private var plain: String {
         String(
             unicodeScalars.reduce(into: String.UnicodeScalarView()) { text, scalar in
@@ -56,6 +57,7 @@ extension String {
                 case 0xFF01...0xFF5E: text.append(Unicode.Scalar(UInt8(scalar.value - 0xFEE0)))
                 case 0x2024, 0xFE52: text.append(".")
                 case 0x2025, 0xFE30: text.append(contentsOf: "..".unicodeScalars)
+                case 0x2044, 0x2215: text.append("/")
                 case 0xFE54: text.append(";")
                 case 0xFE68: text.append("\\")
                 case 0xFE6A: text.append("%")

@@ -17,9 +17,16 @@ enum HostsFile {
         return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
             let entry = String(decoding: line.prefix { $0 != UInt8(ascii: "#") }, as: UTF8.self)
             let words = entry.split(whereSeparator: \.isWhitespace).map { $0.lowercased() }
-            guard let address = words.first, words.dropFirst().contains(name) else { return nil }
+            // As Go, and so Docker, reads it: an address may have a zone, and a name a final dot.
+            guard let address = words.first?.split(separator: "%").first,
+                words.dropFirst().contains(where: { $0.withoutFinalDot == name.withoutFinalDot })
+            else { return nil }
             let host = address.contains(":") ? "[\(address)]" : address
-            return (try? SecureURL("https://\(host)"))?.isThisMachine == true ? address : nil
+            return (try? SecureURL("https://\(host)"))?.isThisMachine == true ? String(address) : nil
         }
     }
+}
+
+extension String {
+    fileprivate var withoutFinalDot: Substring { hasSuffix(".") ? dropLast() : self[...] }
 }

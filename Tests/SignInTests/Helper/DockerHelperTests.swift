@@ -48,6 +48,7 @@ struct DockerHelperTests {
             ("127.0.1.1 other registry.test # comment", false), ("192.0.2.1 registry.test", true),
             ("::1 Registry.TEST", false), ("# 127.0.0.1 registry.test", true),
             ("# hosts\r\n127.0.1.1 registry.test\r", false), ("127.0.1.1 registry.test #\u{301}", false),
+            ("127.0.1.1 registry.test.", false), ("::1%lo registry.test", false),
             // Lists of blocked hosts have megabytes.
             (String(repeating: "0.0.0.0 blocked.test\n", count: 100_000) + "127.0.1.1 registry.test", false),
         ])
