@@ -144,7 +144,7 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: appAuth + nio + [
-                "AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser",
+                "AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser", "TestFixtures",
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             path: "Tests/Integration", exclude: ["Setup"]),

@@ -2,6 +2,7 @@ import AppAuth
 import AppAuthTestProvider
 import Foundation
 import ScriptedBrowser
+import TestFixtures
 import Testing
 
 extension Integration {
@@ -39,7 +40,7 @@ extension Integration {
         }
 
         @Test func `at another authorization server, a user signs in by pasting or on another device`() async throws {
-            let port = try ResourceUser.freePort()
+            let port = String(freePort())
             var configuration = LocalProvider.Configuration.demo
             configuration.devicePollingInterval = 1
             configuration.resources = ["http://127.0.0.1:\(port)/mcp"]
@@ -87,12 +88,6 @@ private struct ResourceUser {
         try await helper.beside {
             try await body(ResourceUser(resource: helper.report(Report.self).resource, workspace: Workspace()))
         }
-    }
-
-    static func freePort() throws -> String {
-        let listener = try LoopbackRedirectListener()
-        defer { listener.close() }
-        return try #require(URL(string: listener.redirectURI)?.port.map(String.init))
     }
 
     private var store: [String] { ["--store", "file:\(workspace.path("session"))", "--json", "--timeout", "60"] }

@@ -2,6 +2,7 @@ import AppAuth
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// The mistakes of a new user: one clear line, and no browser opens.
@@ -69,9 +70,7 @@ struct LoginRefusalTests {
     }
 
     @Test func `a refused connection names the port`() async throws {
-        let listener = try LoopbackRedirectListener()
-        listener.close()
-        let issuer = String(listener.redirectURI.dropLast("/callback".count))
+        let issuer = "http://127.0.0.1:\(freePort())"
         try await withDesk { fixture in
             let message = try await refusal(fixture, issuer: issuer, "transport")
             #expect(message.contains("connection to \(issuer.dropFirst("http://".count)) refused"), "\(message)")

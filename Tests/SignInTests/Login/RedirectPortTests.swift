@@ -1,5 +1,6 @@
 import JOSE
 import AppAuth
+import TestFixtures
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -21,9 +22,7 @@ struct RedirectPortTests {
         try await withDesk { fixture in
             let first = try fixture.start(fixture.loginArguments(["--no-browser"]))
             let waiting = try await Redirects(first)
-            let free = try LoopbackRedirectListener()
-            free.close()
-            let port = free.redirectURI.firstMatch(of: /:(\d+)/).map { String($0.1) } ?? ""
+            let port = String(freePort())
             let ports = ["--redirect-port", waiting.port, "--redirect-port", port, "--redirect-port", "0"]
             let second = try fixture.start(fixture.loginArguments(["--no-browser"] + ports))
             let other = try await Redirects(second)

@@ -92,9 +92,7 @@ struct ResourceTests {
     ])
     func `the redirect URIs that the options name are registered`(options: [String], expected: [String]) async throws {
         try await run { fixture, url in
-            let listener = try LoopbackRedirectListener()
-            listener.close()
-            let port = try #require(listener.redirectURI.firstMatch(of: /:(\d+)/)?.1)
+            let port = String(freePort())
             let options = options.map { $0.replacing("PORT", with: port) }
             _ = try await fixture.start(["login", "--json", "--resource", url] + options).outcome().result()
             let sent = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)

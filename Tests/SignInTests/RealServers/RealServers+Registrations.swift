@@ -187,9 +187,7 @@ extension RealServer {
                     let lines = try #require(message.advised(by: "to what you have there: "), "\(message)")
                     let parts = lines.components(separatedBy: ". Then sign in with: ")
                     // Another test can have the port.
-                    let listener = try LoopbackRedirectListener()
-                    let port = try #require(URL(string: listener.redirectURI)?.port)
-                    listener.close()
+                    let port = freePort()
                     for line in parts {
                         let line = line.replacing("8765", with: "\(port)")
                         let run = try await fixture.start(["sh", "-c", line], []).outcome()

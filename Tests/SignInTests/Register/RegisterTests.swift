@@ -2,6 +2,7 @@ import AppAuth
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// `sign-in register`, and the sign-in with the registered client.
@@ -289,12 +290,11 @@ struct RegisterTests {
     /// A provider that compares ports would refuse any other.
     @Test func `of several redirect URIs the one with a port is used`() async throws {
         try await withDesk { fixture in
-            let listener = try LoopbackRedirectListener(path: "/fixed")
-            listener.close()
-            _ = try await register(fixture, ["--redirect-uri", listener.redirectURI]).result()
+            let redirectURI = "http://127.0.0.1:\(freePort())/fixed"
+            _ = try await register(fixture, ["--redirect-uri", redirectURI]).result()
             _ = try await login(fixture).result()
             let used = try #require(fixture.provider.log(.authorization).first?.query["redirect_uri"])
-            #expect(used == listener.redirectURI)
+            #expect(used == redirectURI)
         }
     }
 

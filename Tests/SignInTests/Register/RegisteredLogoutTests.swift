@@ -2,6 +2,7 @@ import AppAuth
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// Where the browser comes back to after a sign-out: only where the provider sends it (RP-Initiated Logout §2).
@@ -61,13 +62,11 @@ struct RegisteredLogoutTests {
 
     @Test func `the user can name the post-logout redirect URI of a client registered by hand`() async throws {
         var configuration = LocalProvider.Configuration.demo
-        configuration.clients[0].postLogoutRedirectURIs = ["http://localhost:0/bye"]
-        let listener = try LoopbackRedirectListener(host: .localhost, path: "/bye")
-        listener.close()
-        configuration.clients[0].postLogoutRedirectURIs = [.exact(listener.redirectURI)]
+        let uri = "http://localhost:\(freePort())/bye"
+        configuration.clients[0].postLogoutRedirectURIs = [.exact(uri)]
         try await withDesk(configuration) { fixture in
             try await fixture.signIn()
-            let json = try await fixture.run("logout", "--json", "--post-logout-redirect-uri", listener.redirectURI)
+            let json = try await fixture.run("logout", "--json", "--post-logout-redirect-uri", uri)
                 .result()
             #expect(json["session_ended"] == true)
         }
