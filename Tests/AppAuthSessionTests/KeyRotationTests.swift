@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
+import HTTPTypes
 import JOSE
 import AppAuthTestProvider
 import TestFixtures
@@ -16,6 +17,24 @@ struct KeyRotationTests {
             #expect(world.provider.count(.keys) == 2)
             _ = try await state.freshAccessToken(forceRefresh: true)
             #expect(world.provider.count(.keys) == 2)
+        }
+    }
+
+    @Test func `keys that another process has fetched are used, and are not replaced by older ones`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let first = try await world.signIn(store: store)
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            try world.provider.rotateSigningKeys()
+            world.clock.advance(by: 1)
+            _ = try await second.freshAccessToken(forceRefresh: true)
+            let newer = try #require(await store.record?.keys)
+            world.provider.fault(.status(.serviceUnavailable), at: .keys, times: nil)
+            try await first.synchronize()
+            _ = try await first.freshAccessToken(forceRefresh: true)
+            #expect(await first.record.idTokenError(at: world.clock.timestamp) == nil)
+            #expect(world.provider.count(.token) == 3 && world.provider.count(.keys) == 2)
+            #expect(await store.record?.keys == newer)
         }
     }
 

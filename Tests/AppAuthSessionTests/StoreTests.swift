@@ -57,6 +57,37 @@ struct StoreTests {
         }
     }
 
+    /// The refresh token stays the same, so nothing is lost with the access token.
+    @Test func `an access token that the store has rejected is handed out, and not taken back by a read`() async throws
+    {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.rotatesRefreshTokens = false
+        try await World.run(configuration) { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            let changes = state.changes
+            world.clock.advance(by: 3600)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            let token = try await state.freshAccessToken()
+            await store.refuse(with: nil)
+            try await state.synchronize()
+            #expect(try await state.freshAccessToken() == token)
+            #expect(world.provider.count(.token) == 2)
+            // The next refresh, here or elsewhere, replaces it.
+            let second = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.clock.advance(by: 1)
+            let next = try await second.freshAccessToken()
+            try await state.synchronize()
+            #expect(try await state.freshAccessToken() == next && next != token)
+            var renewed: [AccessToken?] = []
+            for await change in changes {
+                if case .renewed(let record) = change { renewed.append(record.accessToken) }
+                if renewed.count == 2 { break }
+            }
+            #expect(renewed == [token, next])
+        }
+    }
+
     @Test func `no caller gets a token before it is stored, and a thousand callers share one write`() async throws {
         try await World.run { world in
             let store = TestStore()

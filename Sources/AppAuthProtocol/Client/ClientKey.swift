@@ -77,13 +77,9 @@ public struct ClientKey: Sendable {
     public init(
         uri: String, provider: KeyProvider? = nil, keyID: String? = nil, askForPIN: @Sendable () async throws -> Secret
     ) async throws {
-        let thread = OwnThread()
-        do {
-            self = try await thread.run { try ClientKey(uri: uri, provider: provider, keyID: keyID) }
-            return
-        } catch let error as AuthError where error.needsPIN {}
-        let given = try await askForPIN()
-        self = try await thread.run { try ClientKey(uri: uri, provider: provider, keyID: keyID, pin: given) }
+        self = try await OwnThread().run(askingForPIN: askForPIN) {
+            try ClientKey(uri: uri, provider: provider, keyID: keyID, pin: $0)
+        }
     }
 
     /// Returns whether the name of a key is a URI for ``init(uri:provider:keyID:pin:)``, and not the path of a file.

@@ -22,6 +22,8 @@ extension DPoP {
     /// As ``init(for:pin:)``, but a provider makes the key on a thread of its own, with the PIN of ``Environment/keyPIN``.
     package static func new(for client: Client, in environment: Environment) async throws -> DPoP? {
         guard let provider = client.dpopKeyProvider else { return try DPoP(for: client) }
-        return try await environment.withPIN(of: provider.rawValue, on: OwnThread()) { try DPoP(for: client, pin: $0) }
+        return try await OwnThread().run(askingForPIN: { try await environment.keyPIN(provider.rawValue) }) {
+            try DPoP(for: client, pin: $0)
+        }
     }
 }

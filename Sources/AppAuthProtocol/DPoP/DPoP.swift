@@ -67,8 +67,8 @@ package final class DPoP: Sendable {
             _ = try await opening.run { [self] in
                 // Another call may have opened it just now.
                 if let key = state.withLock({ $0.signingKey }) { return key }
-                let opened = try await environment.withPIN(of: key.pem.reveal(), on: thread) { [key] in
-                    try key.signingKey(pin: $0)
+                let opened = try await thread.run(askingForPIN: { try await environment.keyPIN(key.pem.reveal()) }) {
+                    [key] in try key.signingKey(pin: $0)
                 }
                 state.withLock { $0.signingKey = opened }
                 return opened

@@ -11,13 +11,17 @@ extension Environment {
         set { self[KeyPINSource.self].find = newValue }
     }
 
-    /// Runs work with a key on a thread of its own: without a PIN, and again with one if the device asks for it.
-    func withPIN<Value: Sendable>(
-        of uri: String, on thread: OwnThread, _ work: @escaping @Sendable (_ pin: Secret?) throws -> Value
+}
+
+extension OwnThread {
+    /// Runs work with a key in a device: without a PIN, and again with one if the device asks for it.
+    func run<Value: Sendable>(
+        askingForPIN ask: @Sendable () async throws -> Secret,
+        _ work: @escaping @Sendable (_ pin: Secret?) throws -> Value
     ) async throws -> Value {
-        do { return try await thread.run { try work(nil) } } catch let error as AuthError where error.needsPIN {}
-        let pin = try await keyPIN(uri)
-        return try await thread.run { try work(pin) }
+        do { return try await run { try work(nil) } } catch let error as AuthError where error.needsPIN {}
+        let pin = try await ask()
+        return try await run { try work(pin) }
     }
 }
 

@@ -37,6 +37,14 @@ package final class KeySetCache: Sendable {
     /// The part that a record stores, so that a later process need not fetch the keys.
     package var entry: Entry? { state.withLock { $0.entry } }
 
+    /// Adopts the keys that another process has stored, if it fetched them later than this one.
+    package func adopt(_ stored: Entry) {
+        state.withLock { state in
+            let age = state.entry?.term.begin.elapsed(until: stored.term.begin)
+            if state.entry == nil || age ?? .zero > .zero { state = State(entry: stored, lastForced: state.lastForced) }
+        }
+    }
+
     /// Returns the keys, from memory if they have not expired.
     package func keys() async throws -> KeySet {
         if let cached { return cached }

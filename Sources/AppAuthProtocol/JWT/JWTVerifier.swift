@@ -72,6 +72,7 @@ package struct JWTVerifier: Sendable {
         if try check(cached) { return true }
         guard let keys else { throw refusal("expected the provider to have a 'jwks_uri', found none") }
         if cached == nil, try check(await keys.keys()) { return true }
+        // Also if the keys were fetched just now: a cache on the way may have had old ones.
         let fetched = try await keys.refetch()
         // If another caller has just fetched the keys, those are the latest.
         let latest = if let fetched { fetched } else { try await keys.keys() }

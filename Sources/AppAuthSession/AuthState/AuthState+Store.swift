@@ -5,7 +5,7 @@ internal import Logging
 /// The store of a session, in order: one call at a time, and what a call has found is adopted before the next one begins. So
 /// nothing that was read is older than what is in memory.
 ///
-/// The only thing in memory that the store lacks is the unsaved change.
+/// What the store lacks is the unsaved change, and an access token that was handed out although the store has rejected it.
 extension AuthState {
     /// A change that the store has not accepted. If it has the lock, no process may send the refresh token that the store
     /// still has: it is used up.
@@ -260,6 +260,12 @@ extension AuthState {
         let wasAuthorized = isAuthorized
         var adopted = stored
         adopted.use(record.client)
+        // A token that was handed out although the store has rejected it.
+        if stored.refreshToken == record.refreshToken, let token = record.accessToken, let theirs = stored.accessToken,
+            theirs.received.elapsed(until: token.received) ?? .zero > .zero
+        {
+            adopted.accessToken = token
+        }
         record = adopted
         if unsaved == nil { isMissing = false }
         if let end = adopted.end, wasAuthorized { publish(.ended(end)) }
@@ -309,6 +315,7 @@ extension AuthState {
             verifier = JWTVerifier(client: record.client, environment: environment, keys: record.keys)
         }
         verifier.client = record.client
+        if let stored = record.keys { verifier.keys?.adopt(stored) }
         cache.show(record, isOpen: isOpen)
     }
 }
