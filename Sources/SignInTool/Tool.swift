@@ -125,8 +125,11 @@ struct Tool: ParsableCommand {
         } catch let error as AuthError {
             console.fail(code: error.code.rawValue, console.advice.message(error, console.arguments))
             return 1
-        } catch {
+        } catch is CancellationError {
             return interrupts.status(console)
+        } catch {
+            console.fail(code: AuthError.Code.unavailable.rawValue, AuthError.summary(of: error))
+            return 1
         }
     }
 

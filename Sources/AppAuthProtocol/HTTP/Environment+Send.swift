@@ -17,18 +17,17 @@ extension Environment {
             // A resource server may belong to anyone, so its clock does not count.
             if stage != .resource { serverClocks.note(response, to: request.head, at: now()) }
             return response
-        } catch let error as CancellationError {
-            throw error
-        } catch var error as AuthError {
-            error.stage = stage
-            show(.failed(after: .now - start))
-            logger.info("\(stage.rawValue): \(error)")
-            throw error
         } catch {
-            throw AuthError(
-                .transport, stage, "the HTTP client failed: \(AuthError.summary(of: error))",
-                outcome: .perhapsProcessed,
-                isTemporary: true)
+            show(.failed(after: .now - start))
+            if error is CancellationError { throw error }
+            var failure =
+                error as? AuthError
+                ?? AuthError(
+                    .transport, stage, "the HTTP client failed: \(AuthError.summary(of: error))",
+                    outcome: .perhapsProcessed, isTemporary: true)
+            failure.stage = stage
+            logger.info("\(stage.rawValue): \(failure)")
+            throw failure
         }
     }
 
