@@ -122,6 +122,6 @@ struct SessionTable: Sendable {
     }
 
     static func quoted(_ name: String) -> String {
-        "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+        "\"\(name.replacing { $0 == "\"" ? "\"\"" : nil })\""
     }
 }

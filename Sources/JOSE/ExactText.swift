@@ -9,6 +9,14 @@ extension String {
         utf8.count == other.utf8.count && self == other && (utf8Span.isKnownASCII || utf8.elementsEqual(other.utf8))
     }
 
+    /// Returns the text with some code points replaced. Escapes need it: among characters, `"` with a combining mark is
+    /// another one than `"`.
+    package func replacing(_ replacement: (Unicode.Scalar) -> String?) -> String {
+        unicodeScalars.reduce(into: "") { text, scalar in
+            if let new = replacement(scalar) { text += new } else { text.unicodeScalars.append(scalar) }
+        }
+    }
+
     /// Whether U+FFFD is in the text, in the place of a character that is lost.
     package var hasReplacement: Bool { !utf8Span.isKnownASCII && unicodeScalars.contains("\u{FFFD}") }
 

@@ -59,15 +59,18 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-    /// Whether zsh takes the character for a byte when a line is pasted: U+E027 for a quote, for example.
-    package var isByteForZsh: Bool { (0xE000...0xE0FF).contains(value) }
+    /// Whether a shell takes the character for one of its own when a line is pasted: U+E027 is a quote for zsh, and fish
+    /// drops those of the other ranges.
+    package var isReservedByShell: Bool {
+        [0xE000...0xE0FF, 0xF600...0xF6FF, 0xFDD0...0xFDEF].contains { $0.contains(value) }
+    }
 
-    /// Whether the character controls a terminal, breaks a line, reorders or hides text, or is a byte for zsh.
+    /// Whether the character controls a terminal, breaks a line, reorders or hides text, or is reserved by a shell.
     package var isUnsafeOnTerminal: Bool {
         let categories: [Unicode.GeneralCategory] = [
             .control, .format, .surrogate, .lineSeparator, .paragraphSeparator,
         ]
-        return categories.contains(properties.generalCategory) || isByteForZsh
+        return categories.contains(properties.generalCategory) || isReservedByShell
     }
 }
 

@@ -1,7 +1,7 @@
 extension JSON {
     /// Returns the value as one line of JSON. Control characters are escaped, so that the text is safe for a terminal.
-    /// With `ascii`, everything beyond ASCII is escaped too. A string may be a command line: if its quotes are escaped, so is
-    /// what a shell would run that reads them as they are written.
+    /// With `ascii`, everything beyond ASCII is escaped too. A string may be a command line: if something between its quotes
+    /// is escaped, so is what separates words, or runs, in a shell that reads the string as it is written.
     public func serialized(ascii: Bool = false) -> String {
         var text = ""
         write(to: &text, ascii: ascii)
@@ -41,10 +41,12 @@ extension JSON {
             text += "\""
             return
         }
-        let isRequoted = value.utf8.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
+        let isRequoted =
+            value.utf8.contains(UInt8(ascii: "'"))
+            && value.utf8.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
         for scalar in value.unicodeScalars {
             switch scalar {
-            case _ where isRequoted && ";&|<>()$`!".unicodeScalars.contains(scalar): escape(scalar, to: &text)
+            case _ where isRequoted && " ;&|<>()$`!".unicodeScalars.contains(scalar): escape(scalar, to: &text)
             case "\"": text += "\\\""
             case "\\": text += "\\\\"
             case "\n": text += "\\n"

@@ -32,8 +32,9 @@ import Testing
     @Test func `a command line whose quotes are escaped has nothing that a shell runs`() throws {
         let line = #"sign-in login --acr-values 'x'"'"';id>f&&a|b;$(id)`id`!!'"'"'y'"#
         let text = JSON.string(line).serialized()
-        #expect(!text.contains { ";&|<>()$`!".contains($0) }, "\(text)")
+        #expect(!text.contains { " ;&|<>()$`!".contains($0) }, "\(text)")
         #expect(try JSON(parsing: text).string == line)
+        #expect(JSON.string(#"a "b" c"#).serialized() == #""a \"b\" c""#)
         let plain = "rm x && sign-in login 'a;b'"
         #expect(JSON.string(plain).serialized() == "\"\(plain)\"")
         #expect(JSON.string(plain + "\n").serialized() == "\"\(plain)\\n\"")

@@ -34,18 +34,18 @@ package struct PageTemplate: Sendable {
 
     private func html(_ text: CompletionPage.Text, reason: String?, isSuccess: Bool) -> String {
         let reason = reason.map {
-            "<p class=\"reason\" lang=\"\" dir=\"auto\">\(Self.escaped(String($0.onOneLine.prefix(300))))</p>\n"
+            "<p class=\"reason\" lang=\"\" dir=\"auto\">\($0.onOneLine.escapedForHTML)</p>\n"
         }
         let mark = isSuccess ? "M7 12.5l3.5 3.5L17 9" : "M12 7v6M12 16.5v.5"
         return """
             <!DOCTYPE html>
-            <html lang="\(Self.escaped(text.language))">
+            <html lang="\(text.language.escapedForHTML)">
             <head>
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <meta name="color-scheme" content="light dark">
             <meta name="robots" content="noindex">
-            <title>\(Self.escaped(text.title))</title>
+            <title>\(text.title.escapedForHTML)</title>
             <link rel="icon" href="\(icon(mark, isSuccess ? colors.success : colors.failure))">
             <style>\(style)</style>
             </head>
@@ -53,8 +53,8 @@ package struct PageTemplate: Sendable {
             <main class="\(isSuccess ? "success" : "failure")">
             <svg viewBox="0 0 24 24" width="56" height="56" aria-hidden="true"><circle cx="12" cy="12" r="11"/>\
             <path d="\(mark)"/></svg>
-            <h1>\(Self.escaped(text.heading))</h1>
-            <p>\(Self.escaped(text.message))</p>
+            <h1>\(text.heading.escapedForHTML)</h1>
+            <p>\(text.message.escapedForHTML)</p>
             \(reason ?? "")</main>
             </body>
             </html>
@@ -100,15 +100,18 @@ package struct PageTemplate: Sendable {
     }
 
     /// Escapes text for use between tags and in quoted attributes.
-    private static func escaped(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { html, scalar in
+}
+
+extension String {
+    package var escapedForHTML: String {
+        replacing { scalar in
             switch scalar {
-            case "&": html += "&amp;"
-            case "<": html += "&lt;"
-            case ">": html += "&gt;"
-            case "\"": html += "&quot;"
-            case "'": html += "&#39;"
-            default: html.unicodeScalars.append(scalar)
+            case "&": "&amp;"
+            case "<": "&lt;"
+            case ">": "&gt;"
+            case "\"": "&quot;"
+            case "'": "&#39;"
+            default: nil
             }
         }
     }

@@ -45,13 +45,12 @@ package struct DesktopEntry: Sendable, Hashable {
 
     /// "The Exec key": an argument with a reserved character is quoted, and a percent sign is doubled.
     private static func quoted(_ argument: String) -> String {
-        let argument = argument.replacing("%", with: "%%")
-        let reserved = " \t\n\"'\\><~|&;$*?#()`"
-        guard argument.isEmpty || argument.contains(where: reserved.contains) else { return argument }
-        let escaped = argument.map { "\"`$\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
-        return "\"\(escaped)\""
+        let argument = argument.replacing { $0 == "%" ? "%%" : nil }
+        let reserved = " \t\n\"'\\><~|&;$*?#()`".unicodeScalars
+        guard argument.isEmpty || argument.unicodeScalars.contains(where: reserved.contains) else { return argument }
+        return "\"\(argument.replacing { "\"`$\\".unicodeScalars.contains($0) ? "\\\($0)" : nil })\""
     }
 
     /// "Possible value types": string escapes, applied after those of the command.
-    private static func escaped(_ value: String) -> String { value.replacing("\\", with: "\\\\") }
+    private static func escaped(_ value: String) -> String { value.replacing { $0 == "\\" ? "\\\\" : nil } }
 }

@@ -3,8 +3,8 @@ internal import JOSE
 
 extension String {
     /// The string as one word of a command line that sh, bash, zsh and fish read in the same way, also if a user pastes
-    /// it. Nil if it has control characters, line breaks or characters that reorder text, or of which zsh makes others, which
-    /// a terminal or a shell can take for something else in spite of the quotes.
+    /// it. Nil if it has control characters, line breaks or characters that reorder text, or that a shell reserves, which a
+    /// terminal or a shell can take for something else in spite of the quotes.
     package var quotedForShell: String? {
         guard onOneLine.utf8.elementsEqual(utf8) else { return nil }
         // zsh replaces `=ls` by a path, and old versions of fish `%self` by a number.
@@ -42,7 +42,7 @@ extension [String] {
                 let option = index > 0 && self[index - 1].hasPrefix("--") ? self[index - 1] : ""
                 let what = option.isEmpty ? "a word" : "the value of \(option)"
                 let isControl = word.unicodeScalars.contains { $0.properties.generalCategory == .control }
-                let isMisread = word.unicodeScalars.contains(where: \.isByteForZsh)
+                let isMisread = word.unicodeScalars.contains(where: \.isReservedByShell)
                 let other = isMisread ? "characters that a shell can misread" : "invisible characters"
                 let kind = isControl ? "control characters" : other
                 return "(a line that is not shown, because \(what) has \(kind))"

@@ -89,6 +89,9 @@ extension AuthorizationRequest.Options {
 }
 
 extension StepUpChallenge {
+    /// Whether a person can be expected to read all of the demand.
+    package func canBeShown(with scope: [Scope]) -> Bool { demand(scope).utf8.count <= 640 }
+
     /// What the resource demands, for the user.
     package func demand(_ scope: [Scope]) -> String {
         var parts: [String] = []

@@ -52,7 +52,7 @@ extension String {
                 unicodeScalars.map { scalar in
                     switch scalar.properties.generalCategory {
                     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: " "
-                    case .privateUse where scalar.isByteForZsh: " "
+                    case _ where scalar.isReservedByShell: " "
                     default: scalar
                     }
                 }))

@@ -16,14 +16,16 @@ extension SecureURL {
 
 extension String {
     /// Whether a path has dot segments, also after a server has decoded its escapes once or more. Some servers ignore blanks,
-    /// control characters and what follows a semicolon, and some take other characters of Unicode for dots and slashes.
+    /// control characters and what follows a semicolon, some take other characters of Unicode for dots and slashes, and in some
+    /// character sets currency signs are backslashes: what is no letter, digit, hyphen, low line or tilde may begin or end a
+    /// segment.
     ///
     /// Nor may it have escapes that are no UTF-8: among them are overlong forms of a dot or a slash (RFC 3629 §3).
     fileprivate var mayLeaveFolder: Bool {
         var path = self
         while true {
             let segments = path.unicodeScalars.split { $0 == "/" || $0 == "\\" }
-            if segments.contains(where: \.isDotSegment) { return true }
+            if segments.contains(where: \.hasDotSegment) { return true }
             guard let decoded = path.percentDecoded?.plain else { return true }
             guard decoded != path else { return false }
             path = decoded
@@ -58,7 +60,6 @@ extension String {
                 case 0x2024, 0xFE52: text.append(".")
                 case 0x2025, 0xFE30: text.append(contentsOf: "..".unicodeScalars)
                 case 0x2044, 0x2215: text.append("/")
-                case 0xFE54: text.append(";")
                 case 0xFE68: text.append("\\")
                 case 0xFE6A: text.append("%")
                 default: text.append(scalar)
@@ -68,18 +69,18 @@ extension String {
 }
 
 extension Substring.UnicodeScalarView {
-    /// Whether a segment is one of dots, without what some servers ignore.
-    fileprivate var isDotSegment: Bool {
-        let kept = drop(while: \.isIgnored)
-        let dots = kept.prefix { $0 == "." }.count
-        let rest = kept.dropFirst(dots)
-        return (1...2).contains(dots) && (rest.first.map { $0.isIgnored || ";?#".unicodeScalars.contains($0) } ?? true)
+    /// Whether one or two dots stand alone in a segment, or among characters that are no words'.
+    fileprivate var hasDotSegment: Bool {
+        split(whereSeparator: { $0 != "." }).contains { dots in
+            let neighbors = [self[..<dots.startIndex].last, self[dots.endIndex...].first]
+            return dots.count <= 2 && neighbors.allSatisfy { $0.map { !$0.isOfWords } ?? true }
+        }
     }
 }
 
 extension Unicode.Scalar {
-    /// Whether it is a blank, or has no glyph.
-    fileprivate var isIgnored: Bool {
-        properties.isWhitespace || [.control, .format].contains(properties.generalCategory)
+    /// An escape counts as a character of words: it is decoded next.
+    fileprivate var isOfWords: Bool {
+        properties.isAlphabetic || properties.numericType != nil || ["-", "_", "~", "%"].contains(self)
     }
 }

@@ -56,8 +56,10 @@ struct Proxy: Command {
                 remedy: { challenge in
                     let record = await current.known.record
                     // Another API could demand scopes that have nothing to do with it.
-                    if let challenge, !challenge.mayBeMet(with: record.scope) || !record.isOwnResource(server) {
-                        return nil
+                    if let challenge {
+                        guard challenge.mayBeMet(with: record.scope), record.isOwnResource(server),
+                            challenge.canBeShown(with: challenge.scope)
+                        else { return nil }
                     }
                     let line = try? session.line(
                         store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)

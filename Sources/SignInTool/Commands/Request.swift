@@ -217,25 +217,30 @@ struct Request: Command {
             return true
         }
         // Whoever has to agree must see all of it.
-        guard (scope.spaceDelimited ?? "").utf8.count <= Self.shownScope else {
-            throw AuthError(
+        guard challenge.canBeShown(with: scope) else {
+            let (what, option) =
+                scope.isEmpty
+                ? ("\(challenge.acrValues.count) classes of authentication", "--acr-values")
+                : ("\(scope.count) scopes", "--scope")
+            var error = AuthError(
                 .invalidResponse, .authorization,
-                "\(api) requires \(scope.count) scopes, too many to show. Name those that you want it to have with "
-                    + "--scope. Sign in with: \(line.shellLine)", outcome: .notSent)
+                "\(api) requires \(what), too many to show. Name those that you want it to have with \(option)",
+                outcome: .notSent)
+            error.message += ". Sign in with: \(line.shellLine)"
+            throw error
         }
         guard console.canAsk else {
             let resource = "\(target.scheme)://\(target.authority)\(target.path)"
-            throw AuthError(
-                .confirmationRequired, .authorization,
-                "\(demand). It is not a resource of this session. If you trust it with such a token, name it with "
-                    + ["--step-up-at", resource].shellLine, outcome: .notSent)
+            var error = AuthError(
+                .confirmationRequired, .authorization, "\(demand). It is not a resource of this session",
+                outcome: .notSent)
+            error.message +=
+                ". If you trust it with such a token, name it with " + ["--step-up-at", resource].shellLine
+            throw error
         }
         console.show("\(demand).")
         return try await console.ask((isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?")
     }
-
-    /// The longest list of scopes that a question shows, in bytes.
-    private static let shownScope = 600
 
     private static func field(_ line: String) -> HTTPField? {
         guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else {

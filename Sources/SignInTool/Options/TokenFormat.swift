@@ -28,6 +28,6 @@ enum TokenFormat: String, ExpressibleByArgument, CaseIterable, Sendable {
     private static func base64(_ text: String) -> String { Data(text.utf8).base64EncodedString() }
 
     private static func saslName(_ name: String) -> String {
-        name.replacing("=", with: "=3D").replacing(",", with: "=2C")
+        name.replacing { $0 == "=" ? "=3D" : $0 == "," ? "=2C" : nil }
     }
 }

@@ -26,8 +26,9 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return found
     }
 
-    /// Throws if the sign-in for a resource would replace a session for something else, although the options name neither,
-    /// or if it would show an authorization server the client of another, which only the profile remembers.
+    /// Throws if the sign-in for a resource would replace a session for something else, also one that has ended, although the
+    /// options name neither: helpers and proxies that name the session would follow it to the other resource. Throws also
+    /// if the sign-in would show an authorization server the client of another, which only the profile remembers.
     func requireRoom(
         in store: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
     ) async throws {
@@ -45,7 +46,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                     + "wherever it leads you", outcome: .notSent)
         }
         guard !resources.isEmpty, clientID == nil, profile == nil, self.store == nil,
-            let session = try await store.load(), session.end == nil, Set(session.resources) != Set(resources)
+            let session = try await store.load(), Set(session.resources) != Set(resources)
         else { return }
         throw WrongUsage(
             "the same client has a session for something else: give this one a name with --profile, or name the "

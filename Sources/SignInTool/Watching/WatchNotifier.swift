@@ -29,7 +29,7 @@ final class WatchNotifier: Sendable {
     private func notify(_ event: WatchEvent) {
         withdraw(event.profile)
         // The servers of notifications read some HTML in the text.
-        let text = event.text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+        let text = event.text.escapedForHTML
         let words = ["notify-send", "--app-name=sign-in", "--icon=dialog-password"]
         run(words + ["--action=sign-in=Sign in", event.title, text], words[0], isOptional: true) { [self] child in
             shown.withLock { $0[event.profile] = child }

@@ -1,4 +1,5 @@
 import AppAuth
+import TestFixtures
 import Testing
 
 /// Which port and address a listener takes.
@@ -6,7 +7,7 @@ import Testing
 struct ListenerPortTests {
     /// A listener on a port that no connection of another test is given by the system, so that it is free again later.
     private static func onQuietPort(_ host: LoopbackRedirectListener.Host = .ipv4) throws -> LoopbackRedirectListener {
-        try LoopbackRedirectListener(host: host, ports: (0..<50).map { _ in .random(in: 10240..<32768) })
+        try LoopbackRedirectListener(host: host, ports: [UInt16(freePort())])
     }
 
     @Test func `the redirect URI names the listening address`() throws {

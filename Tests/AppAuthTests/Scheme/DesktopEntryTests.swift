@@ -22,6 +22,7 @@ struct DesktopEntryTests {
         (["/a", #"say "hi""#], #"/a "say \\"hi\\"" %u"#),
         (["/a", "$HOME`x`"], #"/a "\\$HOME\\`x\\`" %u"#),
         (["/a", #"b\c"#], #"/a "b\\\\c" %u"#),
+        (["/a", "\"\u{301} $\u{301}", "%\u{301}"], "/a \"\\\\\"\u{301} \\\\$\u{301}\" %%\u{301} %u"),
         (["/a", "x;y", "~"], #"/a "x;y" "~" %u"#),
     ])
     func `a command is quoted where the specification asks for it`(handler: [String], command: String) {

@@ -106,7 +106,7 @@ struct ShellLineTests {
         }
     }
 
-    @Test(arguments: ["\u{E100}", "\u{F8FF}", "\u{10FFFD}"])
+    @Test(arguments: ["\u{E100}", "\u{F5FF}", "\u{F700}", "\u{F8FF}", "\u{10FFFD}"])
     func `the icons of a font are shown`(icon: String) {
         #expect("a\(icon)".quotedForShell == "'a\(icon)'" && "a\(icon)b".foundText == "'a\(icon)b'")
     }
@@ -122,13 +122,15 @@ struct ShellLineTests {
             "\n", "\r", "\u{0}", "\u{1B}", "\t", "\u{7F}", "\u{9B}", "\u{202E}", "\u{2028}", "\u{200B}",
             // zsh takes them for a quote and a space.
             "\u{E000}", "\u{E020}", "\u{E027}", "\u{E0FF}",
+            // fish drops them.
+            "\u{F600}", "\u{F6FF}", Unicode.Scalar(0xFDD0)!, Unicode.Scalar(0xFDEF)!,
         ] as [Unicode.Scalar])
     func `a word that no line can contain is not shown`(character: Unicode.Scalar) {
         let word = "a\(character)touch pwned"
         let kind =
             switch character.properties.generalCategory {
             case .control: "control characters"
-            case .privateUse: "characters that a shell can misread"
+            case .privateUse, .unassigned: "characters that a shell can misread"
             default: "invisible characters"
             }
         #expect(word.quotedForShell == nil)

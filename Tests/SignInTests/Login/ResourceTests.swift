@@ -316,8 +316,17 @@ struct ResourceTests {
                 accessToken: nil, refreshToken: Secret("kept"))
             let name = FormParameters.encode("\(fixture.issuer) \(document)")
             try await FileTokenStore(path: "\(fixture.sessions)/\(name).json").update { $0 = record }
-            let refused = try await fixture.run("login", "--json", "--resource", url, "--client-document", document)
-            #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
+            let login = ["login", "--json", "--resource", url, "--client-document", document]
+            for isEnded in [false, true] {
+                // A helper may name the session, which must not become one for something else.
+                if isEnded {
+                    try CommandFixture.editSession(at: "\(fixture.sessions)/\(name).json") {
+                        $0["end"] = ["reason": "the provider has ended it", "date": 1_750_000_000]
+                    }
+                }
+                let refused = try await fixture.start(login).outcome()
+                #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
+            }
             let state = try await fixture.start(["status", "--json"]).outcome().result()
             #expect(state["sessions"]?.array?.first?["client_id"]?.string == session[3])
         }

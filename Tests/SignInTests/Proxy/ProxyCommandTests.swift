@@ -1,5 +1,6 @@
 import AppAuthTestProvider
 import Foundation
+import HTTPTypes
 import JOSE
 import Testing
 
@@ -111,6 +112,27 @@ struct ProxyCommandTests {
                 kill(try #require(Int32(last)), SIGTERM)
             }
             _ = try await parent.outcome()
+        }
+    }
+
+    @Test(arguments: [(2, true), (60, false)])
+    func `the line that meets the resource's demand is whole, or there is none`(count: Int, isShown: Bool) async throws
+    {
+        try await withDesk { fixture in
+            let resource = "\(fixture.issuer)/api/echo"
+            _ = try await fixture.login("--resource", resource, "--profile", "work").result()
+            let classes = (0..<count).map { "urn:class:\($0)" }.joined(separator: " ")
+            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="\#(classes)""#
+            fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+            let process = try fixture.start(["proxy", "--resource", resource, "--profile", "work"])
+            let address = try await process.outputLine { !$0.isEmpty }
+            let error = try await curl(fixture, address).body?["error"]
+            let line =
+                "sign-in login --issuer \(fixture.issuer) --client-id demo --resource \(resource) --profile work --acr-values '\(classes)'"
+            #expect(error?["remedy"]?.string == (isShown ? line : nil), "\(String(describing: error))")
+            #expect(error?["code"]?.string == "step_up_required")
+            process.send(SIGTERM)
+            _ = try await process.outcome()
         }
     }
 

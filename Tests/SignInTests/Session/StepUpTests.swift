@@ -68,6 +68,23 @@ struct StepUpTests {
         }
     }
 
+    @Test(arguments: [(9, true), (60, false)])
+    func `all classes are shown, and the resource to name is whole, or none are requested`(count: Int, isShown: Bool)
+        async throws
+    {
+        let classes = (0..<count).map { "urn:class:\($0)" }.joined(separator: " ")
+        try await run { fixture, api in
+            fixture.provider.clearFaults()
+            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="\#(classes)""#
+            fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+            let message = try await fixture.run("request", "GET", api, "--step-up", "--json")
+                .failure(1, isShown ? "confirmation_required" : "invalid_response")
+            let end = isShown ? "name it with --step-up-at \(api)" : "--client-id demo"
+            #expect(message.hasSuffix(end) && message.contains("urn:class:7") == isShown, "\(message)")
+            #expect(message.contains("\(count) classes of authentication, too many") != isShown, "\(message)")
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `on a terminal, the question names who demands which scopes`(isOwn: Bool, agrees: Bool) async throws {
         try await run { fixture in
