@@ -98,11 +98,10 @@ package struct PageTemplate: Sendable {
         ]
         return colors.map { "--\($0):\($1.css)" }.joined(separator: ";")
     }
-
-    /// Escapes text for use between tags and in quoted attributes.
 }
 
 extension String {
+    /// The text for use between tags and in quoted attributes.
     package var escapedForHTML: String {
         replacing { scalar in
             switch scalar {

@@ -10,7 +10,6 @@ extension Environment {
         get { self[KeyPINSource.self].find }
         set { self[KeyPINSource.self].find = newValue }
     }
-
 }
 
 extension OwnThread {

@@ -1,6 +1,7 @@
 internal import AppAuth
 internal import AppAuthConcurrency
 internal import Glibc
+internal import JOSE
 
 /// Tells the user what happened: on standard error, by the desktop's notifications, and by the command of `--exec`.
 final class WatchNotifier: Sendable {
@@ -28,8 +29,8 @@ final class WatchNotifier: Sendable {
 
     private func notify(_ event: WatchEvent) {
         withdraw(event.profile)
-        // The servers of notifications read some HTML in the text.
-        let text = event.text.escapedForHTML
+        // The servers of notifications read some HTML in the text. GNOME's shows the numbers of characters as they are written.
+        let text = event.text.replacing { $0 == "&" ? "&amp;" : $0 == "<" ? "&lt;" : nil }
         let words = ["notify-send", "--app-name=sign-in", "--icon=dialog-password"]
         run(words + ["--action=sign-in=Sign in", event.title, text], words[0], isOptional: true) { [self] child in
             shown.withLock { $0[event.profile] = child }
