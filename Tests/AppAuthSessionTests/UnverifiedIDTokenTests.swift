@@ -30,7 +30,10 @@ struct UnverifiedIDTokenTests {
             ("null in place of exp", .editIDToken { $0.claims["exp"] = .null }),
             ("null in place of azp", .editIDToken { $0.claims["azp"] = .null }),
             ("null in place of at_hash", .editIDToken { $0.claims["at_hash"] = .null }),
-            ("a name with a broken character", .editIDToken { $0.claims["given_name"] = "A\u{FFFD}" }),
+            (
+                "a name with half of a surrogate pair",
+                .editIDToken { ($0.claims["given_name"], $0.signature) = ("A\u{FFFD}", .keyOverLoneSurrogates(.rs256)) }
+            ),
             ("null in place of auth_time", .editIDToken { $0.claims["auth_time"] = .null }),
             ("no at_hash", .editIDToken { $0.claims["at_hash"] = nil }),
             ("another acr", .editIDToken { $0.claims["acr"] = "0" }),

@@ -51,21 +51,29 @@ struct LinkedFileTests {
         #expect(try await folder.store.load() == new && target == folder.path)
     }
 
-    enum Flaw: CaseIterable { case readable, writableFolder, nothing, folder, loop, anotherUsers }
+    enum Flaw: Equatable {
+        case mode(mode_t)
+        case modeOfFolder(mode_t)
+        case nothing, folder, loop, anotherUsers, folderOfAnotherUser
 
-    @Test(arguments: Flaw.allCases.filter { $0 != .anotherUsers || geteuid() == 0 })
+        static let all: [Flaw] =
+            [.mode(0o640), .mode(0o620), .mode(0o604), .mode(0o602), .modeOfFolder(0o720), .modeOfFolder(0o702)]
+            + [.nothing, .folder, .loop] + (geteuid() == 0 ? [.anotherUsers, .folderOfAnotherUser] : [])
+    }
+
+    @Test(arguments: Flaw.all)
     func `a link that may not be followed is refused, and stays`(flaw: Flaw) async throws {
         let place = folder.root + "/place"
         let path = place + "/session.json"
         let old = try StoreFolder.record()
         try await FileTokenStore(path: path).replace(with: old)
         switch flaw {
-        case .readable: chmod(path, 0o640)
-        case .writableFolder: chmod(place, 0o777)
+        case .mode(let mode): chmod(path, mode)
+        case .modeOfFolder(let mode): chmod(place, mode)
         case .nothing: for file in [path, path + ".lock"] { unlink(file) }
-        case .folder: break
-        case .loop: break
+        case .folder, .loop: break
         case .anotherUsers: chown(path, 65534, 65534)
+        case .folderOfAnotherUser: chown(place, 65534, 65534)
         }
         let goal = flaw == .folder ? place : flaw == .loop ? link : path
         try linkTo(goal)
@@ -78,11 +86,13 @@ struct LinkedFileTests {
             #expect(error?.storeProblem == .damaged, "\(String(describing: error))")
             #expect(error?.message.contains("is a symbolic link") == true, "\(String(describing: error))")
         }
-        if flaw == .writableFolder || flaw == .readable {
-            let words =
-                flaw == .readable ? "a file of this user with the mode 600" : "a folder there that only this user"
-            #expect(await authError { try await store.prepare() }?.message.contains("expected \(words)") == true)
-        }
+        let words =
+            switch flaw {
+            case .mode, .anotherUsers: "a file of this user with the mode 600"
+            case .modeOfFolder, .folderOfAnotherUser: "a folder there that only this user can change"
+            case .nothing, .folder, .loop: ""
+            }
+        #expect(await authError { try await store.prepare() }?.message.contains("expected \(words)") ?? false || words.isEmpty)
         #expect(target == goal && FileManager.default.contents(atPath: path) == before)
         let aside = try #require(try await store.discard())
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: aside) == goal)

@@ -215,17 +215,19 @@ struct ProxyCommandTests {
         try await withDesk { fixture in
             try await fixture.signIn()
             let open = fixture.home + "/open"
-            try FileManager.default.createDirectory(
-                atPath: open, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
             let server = "\(fixture.issuer)/api/"
             // A user who can rename a folder above it can replace it too.
             let below = open + "/below"
             try FileManager.default.createDirectory(
-                atPath: below, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-            for folder in [open, below] {
-                let refused = try await fixture.run("proxy", "--json", server, "--socket", folder + "/socket")
-                #expect(refused.status == 1)
-                #expect(refused.output.contains("other users can change the folder \(open)."), "\(refused)")
+                atPath: below, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let ours: [(mode_t, uid_t)] = [(0o720, geteuid()), (0o702, geteuid())]
+            for (mode, owner) in ours + (geteuid() == 0 ? [(0o700, 65534)] : []) {
+                #expect(chmod(open, mode) == 0 && chown(open, owner, gid_t.max) == 0)
+                for folder in [open, below] {
+                    let refused = try await fixture.run("proxy", "--json", server, "--socket", folder + "/socket")
+                    #expect(refused.status == 1)
+                    #expect(refused.output.contains("other users can change the folder \(open)."), "\(refused)")
+                }
             }
             let socket = fixture.home + "/socket"
             let (process, _) = try await start(fixture, "--socket", socket)

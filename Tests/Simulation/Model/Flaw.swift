@@ -6,7 +6,7 @@ import Foundation
 enum Flaw: String, CaseIterable {
     case endsOnAnyError, forgetsToReread, presentsFromMemory, presentsWithoutLock, refreshesAnyway
     case publishesBeforeStored, handsOutFromMemory, ignoresAbsence, ignoresID, ignoresPause, pausesAtOnce
-    case blamesEverybody, storesFractions, keepsTheLock
+    case blamesEverybody, storesFractions, keepsTheLock, demandsIDTokens
     case storesLate, reservesNoRoom, believesRefusals, forgetsEnds
     /// A database without fencing, and a process that sends although it knows that it has lost the lock.
     case writesLate, sendsWithoutLock
@@ -26,6 +26,7 @@ enum Flaw: String, CaseIterable {
         case .ignoresAbsence: .noReturn
         case .ignoresID: .noOverwrite
         case .ignoresPause, .pausesAtOnce: .pauses
+        case .demandsIDTokens: .withholdsNothing
         case .blamesEverybody: .ownErrors
         case .storesFractions: .readable
         case .forgetsEnds: .noSurprise
@@ -64,6 +65,8 @@ extension Simulation {
         case (.endsOnAnyError, .failed(let attempt, var error, let jitter)):
             (error.code, error.outcome, error.isTemporary) = (.invalidGrant, .refused, false)
             event = .failed(attempt, error, jitter: jitter)
+        case (.demandsIDTokens, .completed(let attempt, let response, .unverified(let error), let jitter)):
+            event = .completed(attempt, response, idToken: .refused(error), jitter: jitter)
         case (.blamesEverybody, .failed(let attempt, var error, let jitter)) where error.code == "invalid_scope":
             (error.code, error.server) = (.invalidResponse, nil)
             event = .failed(attempt, error, jitter: jitter)

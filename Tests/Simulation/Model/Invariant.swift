@@ -10,6 +10,7 @@ enum Invariant: String, CaseIterable {
     case noReturn = "a session that was ended or removed does not come back"
     case noOverwrite = "a new sign-in is not overwritten by something old"
     case pauses = "nothing is sent inside a pause, and there is none after a first failure"
+    case withholdsNothing = "an ID token that cannot be verified now withholds no access token"
     case ownErrors = "an error about a caller's own parameters is reported to no other"
     case noSurprise = "the user learns of an announced end in good time, and not too early"
     case readable = "the record is read as it was written"

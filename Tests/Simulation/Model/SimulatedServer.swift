@@ -66,6 +66,8 @@ final class SimulatedServer {
     var manner = Manner()
     var trouble: (Trouble, until: Int)?
     var idTokens: (IDTokens, until: Int) = (.fine, 0)
+    /// Whether it has sent an ID token that must be refused.
+    var hasSentWrongIDToken = false
     /// The grants, in the order of their numbers. A token contains the number after `rt-`.
     private(set) var grants: [Grant] = []
     var fates: [String: Fate] = [:]

@@ -82,6 +82,10 @@ extension Simulation {
                 "process \(life.process) gets \(error?.code.rawValue ?? "nothing")\(error?.isHeldBack ?? false ? ", held back" : "")"
             )
             if error?.code == .signInRequired { life.hasReportedEnd = true }
+            let isOfIDToken = error.map { [.keys, .idToken].contains($0.stage) } ?? false
+            checker.require(
+                !isOfIDToken || server.hasSentWrongIDToken, .withholdsNothing,
+                "a caller got no token: \(error?.message ?? "")")
         }
     }
 

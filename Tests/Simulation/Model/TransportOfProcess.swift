@@ -110,6 +110,7 @@ extension Simulation {
         // Nearly all servers send one sometimes. New keys have to be fetched first.
         if keysAreSlow || areKeysAway { keyName += 1 }
         if keysAreSlow || fault != .fine || request.number % 3 == 0, let grant = server.grant(of: access) {
+            server.hasSentWrongIDToken = server.hasSentWrongIDToken || [.refused, .foreign].contains(fault)
             let subject = fault == .foreign ? "somebody else" : "user \(grant.number)"
             json["id_token"] = .string(
                 IDTokens.token(

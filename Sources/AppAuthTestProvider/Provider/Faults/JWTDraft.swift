@@ -11,6 +11,8 @@ package struct JWTDraft: Sendable {
         case unpublishedKey(SignatureAlgorithm)
         /// Signed with the provider's key, with one bit of the signature flipped.
         case damaged(SignatureAlgorithm)
+        /// Signed with the provider's key, over claims in which half of a surrogate pair takes the place of each U+FFFD.
+        case keyOverLoneSurrogates(SignatureAlgorithm)
         /// Signed with a shared secret: the client's, or one that an attacker assumes.
         case secret(MACAlgorithm, [UInt8])
         /// Unsigned, with `alg` `none` (RFC 7519 §6).
@@ -35,6 +37,13 @@ package struct JWTDraft: Sendable {
             return try JWS.sign(payload, header: header, with: SharedKeys.key(algorithm, -1))
         case .damaged(let algorithm):
             return try Self.damaged(JWS.sign(payload, header: header, with: keys.signing(algorithm).key))
+        case .keyOverLoneSurrogates(let algorithm):
+            var header = header
+            header["alg"] = .string(algorithm.rawValue)
+            let input = [JSON.object(header), payload].map {
+                Base64URL.encode(Array($0.serialized().replacing("\u{FFFD}", with: #"\ud83d"#).utf8))
+            }.joined(separator: ".")
+            return input + "." + Base64URL.encode(try keys.signing(algorithm).key.sign(Array(input.utf8)))
         case .secret(let algorithm, let secret):
             return try JWS.sign(payload, header: header, secret: secret, algorithm: algorithm)
         case .none:
