@@ -36,8 +36,43 @@ struct ProxyCommandTests {
             #expect(response.body?["client_id"]?.string == "demo")
             #expect(response.body?["body"]?.string == "body")
             #expect(try await curl(fixture, address.replacing("/api/", with: "/userinfo")).status == 404)
+            let port = try #require(URL(string: address)?.port)
+            for (host, status) in [
+                ("localhost:\(port)", 200), ("rebound.example:\(port)", 421), ("localhost:\(port - 1)", 421),
+            ] {
+                #expect(try await curl(fixture, address + "echo", "-H", "Host: \(host)").status == status)
+            }
             process.send(SIGINT)
             #expect(try await process.outcome().status == 130)
+        }
+    }
+
+    @Test func `only pages of an allowed origin reach the API`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let origins = ["http://localhost:5173", "https://app.example"]
+            let (process, address) = try await start(
+                fixture, "--allow-origin", origins[0], "--allow-origin", origins[1])
+            for (origin, status) in [(origins[0], 200), (origins[1], 200), ("http://localhost:5174", 403)] {
+                #expect(try await curl(fixture, address + "echo", "-H", "Origin: \(origin)").status == status)
+            }
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
+    @Test(arguments: ["000", "022"]) func `other users can never open the socket`(umask: String) async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let socket = fixture.home + "/socket"
+            let process = try fixture.start(
+                ["sh", "-c", "umask \(umask); exec \"$@\"", "sh", BuiltProducts.path("sign-in")],
+                ["proxy", "\(fixture.issuer)/api/", "--socket", socket])
+            _ = try await process.outputLine { !$0.isEmpty }
+            var status = stat()
+            #expect(lstat(socket, &status) == 0 && status.st_mode == S_IFSOCK | 0o600)
+            process.send(SIGTERM)
+            _ = try await process.outcome()
         }
     }
 
@@ -84,8 +119,9 @@ struct ProxyCommandTests {
     /// Opens a socket, and starts the proxy with it (sd_listen_fds(3)), twice, as systemd does.
     private static let activation = """
         import os, socket, sys
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(sys.argv[1])
+        isPath = "/" in sys.argv[1]
+        listener = socket.socket(socket.AF_UNIX if isPath else socket.AF_INET)
+        listener.bind(sys.argv[1] if isPath else (sys.argv[1], 0))
         listener.listen(8)
         for _ in range(2):
             process = os.fork()
@@ -98,20 +134,38 @@ struct ProxyCommandTests {
             os.waitpid(process, 0)
         """
 
-    @Test func `a socket of systemd outlives the proxy`() async throws {
+    @Test(arguments: ["/socket", "127.0.0.1"])
+    func `a socket of systemd outlives the proxy`(place: String) async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
-            let socket = fixture.home + "/socket"
+            let socket = (place == "/socket" ? fixture.home : "") + place
             let parent = try ChildProcess(
                 ["python3", "-c", Self.activation, socket, "\(fixture.issuer)/api/"], environment: fixture.environment)
             var last = ""
             for _ in 0..<2 {
                 let former = last
                 last = try await parent.outputLine { Int32($0) != nil && $0 != former }
-                #expect(try await curl(fixture, "--unix-socket", socket, "http://localhost/api/echo").status == 200)
+                let address = try await parent.outputLine { Int32($0) == nil }
+                let response =
+                    try await place == "/socket"
+                    ? curl(fixture, "--unix-socket", socket, "http://localhost/api/echo")
+                    : curl(fixture, address + "echo")
+                #expect(response.status == 200)
                 kill(try #require(Int32(last)), SIGTERM)
             }
             _ = try await parent.outcome()
+        }
+    }
+
+    @Test func `a socket of systemd that other machines reach is refused`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let outcome = try await ChildProcess(
+                ["python3", "-c", Self.activation, "0.0.0.0", "\(fixture.issuer)/api/"],
+                environment: fixture.environment
+            ).outcome()
+            #expect(outcome.errors.contains("expected sockets on 127.0.0.1 or [::1]"), "\(outcome)")
+            #expect(!outcome.output.contains("http:"))
         }
     }
 
@@ -122,15 +176,18 @@ struct ProxyCommandTests {
             let resource = "\(fixture.issuer)/api/echo"
             _ = try await fixture.login("--resource", resource, "--profile", "work").result()
             let classes = (0..<count).map { "urn:class:\($0)" }.joined(separator: " ")
-            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="\#(classes)""#
+            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="\#(classes)", max_age="60""#
             fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
             let process = try fixture.start(["proxy", "--resource", resource, "--profile", "work"])
             let address = try await process.outputLine { !$0.isEmpty }
             let error = try await curl(fixture, address).body?["error"]
             let line =
-                "sign-in login --issuer \(fixture.issuer) --client-id demo --resource \(resource) --profile work --acr-values '\(classes)'"
+                "sign-in login --issuer \(fixture.issuer) --client-id demo --resource \(resource) --profile work --acr-values '\(classes)' --max-age 60"
             #expect(error?["remedy"]?.string == (isShown ? line : nil), "\(String(describing: error))")
             #expect(error?["code"]?.string == "step_up_required")
+            let message = error?["message"]?.string ?? ""
+            #expect(message.contains("the class 'urn:class:0' or"), "\(message)")
+            #expect(message.hasSuffix("a sign-in that is at most 60 s old."), "\(message)")
             process.send(SIGTERM)
             _ = try await process.outcome()
         }
