@@ -152,7 +152,7 @@ private struct ResourceUser {
 
 extension HelperProcess {
     /// The next line that is meant.
-    fileprivate func line(_ isMeant: (String) -> Bool) async throws -> String {
+    func line(_ isMeant: (String) -> Bool) async throws -> String {
         var seen: [String] = []
         while true {
             let line: String

@@ -89,6 +89,11 @@ def sdk(base):
             revocation_options=RevocationOptions(enabled=True),
         ),
     )
+
+    @server.tool()
+    def read_notes() -> str:
+        return "nothing yet"
+
     return server.streamable_http_app()
 
 
