@@ -9,6 +9,17 @@ enum Processes {
             .map { text("/proc/\($0)/cmdline").replacing("\0", with: " ") }
     }
 
+    /// Returns a process and all its descendants.
+    static func family(of process: pid_t) throws -> [pid_t] {
+        let all = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
+        var (family, next) = ([process], 0)
+        while next < family.count {
+            family += all.filter { parent(of: $0) == family[next] }
+            next += 1
+        }
+        return family
+    }
+
     /// Returns the values in the line of `/proc/PID/limits` that begins with a name.
     static func limit(_ name: String, of process: pid_t) -> [String]? {
         text("/proc/\(process)/limits").components(separatedBy: "\n").first { $0.hasPrefix(name) }
