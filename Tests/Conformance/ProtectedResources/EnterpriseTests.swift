@@ -26,32 +26,39 @@ struct EnterpriseTests {
             // Shorter than what a request needs, so that each one needs a refresh.
             configuration.idTokenLifetime = 30
             try await withLocalProvider(configuration) { provider in
-                let keys = try await CurlTransport(.init(proxy: .none)).send(
-                    TransportRequest(HTTPRequest(method: .get, url: SecureURL(provider.url(.keys)))))
-                let published = try JSON(parsing: keys.body)["keys"]?.array?.map(JWK.init) ?? []
-                var configuration = LocalProvider.Configuration.demo
-                configuration.resourceDescription = ResourceDescription(scopes: ["api"])
-                configuration.registration = nil
-                configuration.assertionIssuers = [TrustedIssuer(provider.issuer, keys: published)]
-                configuration.clients = [
-                    RegisteredClient(
-                        id: atServer.id, secret: atServer.secret, grantTypes: [GrantType.jwtBearer.rawValue],
-                        authentication: [.basic])
-                ]
-                try await withLocalProvider(configuration) { server in
-                    try await body(Servers(provider: provider, server: server))
-                }
+                try await withServer(of: provider, body)
+            }
+        }
+
+        /// Runs a test with another server that trusts the provider.
+        static func withServer(of provider: LocalProvider, _ body: (Servers) async throws -> Void) async throws {
+            let keys = try await CurlTransport(.init(proxy: .none)).send(
+                TransportRequest(HTTPRequest(method: .get, url: SecureURL(provider.url(.keys)))))
+            let published = try JSON(parsing: keys.body)["keys"]?.array?.map(JWK.init) ?? []
+            var configuration = LocalProvider.Configuration.demo
+            configuration.resourceDescription = ResourceDescription(scopes: ["api"])
+            configuration.registration = nil
+            configuration.assertionIssuers = [TrustedIssuer(provider.issuer, keys: published)]
+            configuration.clients = [
+                RegisteredClient(
+                    id: atServer.id, secret: atServer.secret, grantTypes: [GrantType.jwtBearer.rawValue],
+                    authentication: [.basic])
+            ]
+            try await withLocalProvider(configuration) { server in
+                try await body(Servers(provider: provider, server: server))
             }
         }
 
         /// The identifiers of the checks that have failed.
         var failed: Set<String> {
-            let exchanges = provider.log(.token).filter { $0.form["grant_type"] == GrantType.tokenExchange.rawValue }
+            let exchanges = provider.log(.token).filter {
+                $0.form["grant_type"] == GrantType.tokenExchange.rawValue && $0.form["audience"] == server.issuer
+            }
             let isExchanged = exchanges.allSatisfy { request in
                 request.status == 200 && request.form["subject_token"] != nil
                     && request.form["subject_token_type"] == SecurityToken.Kind.idToken.rawValue
                     && request.form["requested_token_type"] == "urn:ietf:params:oauth:token-type:id-jag"
-                    && request.form["audience"] == server.issuer && request.form["resource"] == url
+                    && request.form["resource"] == url
             }
             let grants = server.log(.token)
             let isPresented = grants.allSatisfy { request in
@@ -101,6 +108,33 @@ struct EnterpriseTests {
             #expect(servers.provider.authorizations.count == 1)
             let again = try await user.run(["login", "--json", "--profile", "notes"])
             #expect(again.code == nil && servers.failed == [] && servers.server.count(.token) == 3, "\(again)")
+        }
+    }
+
+    @Test func `in an app with the library, one sign-in serves the resources of two servers`() async throws {
+        try await Servers.run { servers in
+            try await Servers.withServer(of: servers.provider) { others in
+                let client = try await LibraryUser.client(
+                    Self.atProvider.id, .clientSecretBasic(Secret(Self.atProvider.secret ?? "")),
+                    at: servers.provider.issuer)
+                var signIn = SignIn(
+                    ClientConfiguration(client, environment: LibraryUser.environment), appName: "My App")
+                signIn.scope = ["openid", "offline_access"]
+                let work = try await LibraryUser.run(signIn)
+                var environment = LibraryUser.environment
+                environment.grantAssertion = { demand in try await work.identityAssertion(for: demand) }
+                for servers in [servers, others] {
+                    let grant = try TokenGrant.jwtBearer(
+                        assertionNamed: "identity provider", scope: ["api"], resources: [servers.url])
+                    let session = try await LibraryUser.present(
+                        grant, as: Self.atServer.id, .clientSecretBasic(Secret(Self.atServer.secret ?? "")),
+                        at: servers.server.issuer, in: environment)
+                    _ = try await session.freshAccessToken(forceRefresh: true)
+                    #expect(try await session.get(servers.url).status == .ok)
+                    #expect(servers.failed == [] && servers.server.count(.token) == 2)
+                }
+                #expect(servers.provider.authorizations.count == 1)
+            }
         }
     }
 

@@ -98,6 +98,15 @@ struct MigrationTests {
         }
     }
 
+    @Test func `an app with the library brings nothing of the old server to the new one`() async throws {
+        try await Servers.run { servers in
+            let statuses = try await LibraryUser(servers.url, as: nil).use(2) { servers.migrate() }
+            // The resource of this test accepts no token any more.
+            #expect(statuses == [200, 401, 401])
+            #expect(servers.failed == [])
+        }
+    }
+
     @Test(arguments: [nil, Flaw.reusesClient])
     func `of two small clients, the right one passes and the wrong one fails`(flaw: Flaw?) async throws {
         try await Servers.run { servers in

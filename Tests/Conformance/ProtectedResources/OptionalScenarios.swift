@@ -21,6 +21,8 @@ extension Scenario {
             return ["client-credentials-basic-auth": isRight && request?.form["grant_type"] == "client_credentials"]
         }.known(as: service) { _, _ in [] }.doing { user, provider in
             try commandLine(provider) + ["--client-secret-file", user.file("secret", service.secret ?? "")]
+        } library: { provider in
+            try await present(at: provider, .clientSecretBasic(Secret(service.secret ?? "")))
         } _: { client, provider in
             try await client.getOwnToken(at: provider, for: provider.url(.api))
         },
@@ -40,6 +42,8 @@ extension Scenario {
             return ["client-credentials-jwt-verified": isRight]
         }.known(as: service) { _, _ in [] }.doing { user, provider in
             try commandLine(provider) + ["--client-key", user.file("key.pem", key.get().pem)]
+        } library: { provider in
+            try await present(at: provider, .privateKeyJWT(keyNamed: "mine"))
         } _: { client, provider in
             try await client.getOwnToken(at: provider, for: provider.url(.api), key: key.get())
         },
@@ -50,6 +54,14 @@ extension Scenario {
             "client-credentials", "--json", "--issuer", provider.issuer, "--client-id", service.id, "--scope", "api",
             "--resource", provider.url(.api),
         ]
+    }
+
+    private static func present(at provider: LocalProvider, _ authentication: ClientAuthentication) async throws {
+        var environment = LibraryUser.environment
+        environment.clientKey = { _ in try ClientKey(pem: key.get().pem) }
+        _ = try await LibraryUser.present(
+            .clientCredentials(scope: ["api"], resources: [provider.url(.api)]), as: service.id, authentication,
+            at: provider.issuer, in: environment)
     }
 
     // MARK: Tokens that are bound to a key (RFC 9449)

@@ -17,7 +17,8 @@ struct Scenario: Sendable, CustomTestStringConvertible {
     private(set) var client: SmallClient.Credentials?
     /// The options of `sign-in login` besides the resource.
     private(set) var options: @Sendable (CommandUser, LocalProvider) throws -> [String] = { _, _ in [] }
-    /// The arguments of the command, if it is not a sign-in for a resource and a request to it; and what a small client does.
+    /// The arguments of the command, if it is not a sign-in for a resource and a request to it; and what the library and a small
+    /// client do.
     private(set) var task: Task?
     /// How often the client calls the resource.
     private(set) var calls = 1
@@ -32,6 +33,7 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
     struct Task: Sendable {
         let command: @Sendable (CommandUser, LocalProvider) throws -> [String]
+        let library: @Sendable (LocalProvider) async throws -> Void
         let client: @Sendable (SmallClient, LocalProvider) async throws -> Void
     }
 
@@ -61,9 +63,10 @@ struct Scenario: Sendable, CustomTestStringConvertible {
 
     func doing(
         _ command: @escaping @Sendable (CommandUser, LocalProvider) throws -> [String],
+        library: @escaping @Sendable (LocalProvider) async throws -> Void,
         _ client: @escaping @Sendable (SmallClient, LocalProvider) async throws -> Void
     ) -> Scenario {
-        with { $0.task = Task(command: command, client: client) }
+        with { $0.task = Task(command: command, library: library, client: client) }
     }
 
     func known(

@@ -73,6 +73,23 @@ struct WorkloadTests {
         }
     }
 
+    @Test(arguments: Situation.allCases)
+    func `an app with the library presents the assertion once, and never an expired one`(
+        situation: Situation
+    ) async throws {
+        try await Workload.run(situation) { workload in
+            let grant = try TokenGrant.jwtBearer(
+                assertion: Secret(workload.assertion), scope: ["api"], resources: [workload.provider.url(.api)])
+            do {
+                _ = try await LibraryUser.present(grant, as: Workload.client.id, .none, at: workload.provider.issuer)
+                #expect(situation.code == nil)
+            } catch let error as AuthError {
+                #expect(error.code.rawValue == situation.code && !"\(error)".contains(workload.assertion))
+            }
+            #expect(workload.failed == [] && workload.provider.count(.token) == situation.requests)
+        }
+    }
+
     @Test(arguments: [
         (Flaw?.none, Situation.valid, []), (nil, .forAnother, []), (nil, .expired, []), (nil, .refusedScope, []),
         (.sendsAssertionAsCredential, .valid, ["wif-grant-type", "wif-assertion-verified"]),
