@@ -137,8 +137,7 @@ package struct RequestRules: Sendable {
     /// Parts of other names, without their hyphens.
     private static let otherOverriding = [
         "copysource", "renamesource", "copyfrom", "symlinktarget", "scriptname", "objectmanifest", "override",
-        "httpmethod",
-        "httpverb", "originalur", "rewriteur",
+        "httpmethod", "httpverb", "originalur", "rewriteur", "requestur", "requestpath", "destinationaccount",
     ]
 
     private static let dropped: Set = [

@@ -207,6 +207,18 @@ int shims_server_users(const char *server, int server_port, const char *own, int
     return count == 0 && is_known ? -1 : count;
 }
 
+int shims_is_refused(const char *server, int port) {
+    union address address;
+    if (parse(server, port, &address) != 0) return 0;
+    int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    struct timeval limit = {1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    int is_refused = connect(fd, &address.any, sizeof address) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return is_refused;
+}
+
 // Whether the address and port of a dumped socket are these, also as the kernel maps IPv4 to IPv6. The kernel does not select
 // all kinds of sockets by their port.
 static int is_at(const struct inet_diag_msg *socket, const union address *address) {

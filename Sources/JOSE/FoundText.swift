@@ -5,19 +5,17 @@ extension StringProtocol {
     /// with a sentence of its own, for example with a command to paste.
     package var foundText: String { foundText(atMost: 200) }
 
-    package func foundText(atMost count: Int) -> String { "'" + within(quote: "'", instead: "’", length: count) + "'" }
+    /// As `foundText`, with another limit, in code points.
+    package func foundText(atMost count: Int) -> String { "'" + quotable(count) + "'" }
 
-    /// As `foundText`, for sentences: in double quotes, in which shells expand variables and commands too.
-    package var foundSentence: String { "\"\(within(quote: "\"", instead: "'", length: 300))\"" }
-
-    private func within(quote: Unicode.Scalar, instead: Unicode.Scalar, length: Int) -> String {
+    private func quotable(_ length: Int) -> String {
+        let instead: Unicode.Scalar = "’"
         var shown = String.UnicodeScalarView()
         for scalar in unicodeScalars.prefix(length) {
             let next: Unicode.Scalar =
                 switch (scalar, scalar.properties.generalCategory) {
-                case (quote, _), (_, .initialPunctuation), (_, .finalPunctuation): instead
+                case ("'", _), (_, .initialPunctuation), (_, .finalPunctuation): instead
                 case ("\\", _): "/"
-                case ("$", _) where quote == "\"", ("`", _) where quote == "\"", ("!", _) where quote == "\"": " "
                 case ("^", _): scalar
                 // Accents and the like by themselves.
                 case (_, .modifierSymbol) where scalar.value < 0x1F000, ("\u{2B0}"..."\u{2FF}", _): instead
@@ -62,7 +60,7 @@ extension Unicode.Scalar {
     /// Whether a shell takes the character for one of its own when a line is pasted: U+E027 is a quote for zsh, and fish
     /// drops those of the other ranges.
     package var isReservedByShell: Bool {
-        [0xE000...0xE0FF, 0xF600...0xF6FF, 0xFDD0...0xFDEF].contains { $0.contains(value) }
+        [0xE000...0xE0FF, 0xF500...0xF6FF, 0xFDD0...0xFDEF].contains { $0.contains(value) }
     }
 
     /// Whether the character controls a terminal, breaks a line, reorders or hides text, or is reserved by a shell.

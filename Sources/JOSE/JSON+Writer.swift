@@ -1,7 +1,8 @@
 extension JSON {
     /// Returns the value as one line of JSON. Control characters are escaped, so that the text is safe for a terminal.
-    /// With `ascii`, everything beyond ASCII is escaped too. A string may be a command line: if something between its quotes
-    /// is escaped, so is what separates words, or runs, in a shell that reads the string as it is written.
+    /// With `ascii`, everything beyond ASCII is escaped too. A string may be a command line, which a shell reads as it is
+    /// written here: what runs between double quotes is escaped. If something between the line's own quotes is, so is what
+    /// separates words or commands.
     public func serialized(ascii: Bool = false) -> String {
         var text = ""
         write(to: &text, ascii: ascii)
@@ -46,7 +47,8 @@ extension JSON {
             && value.utf8.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
         for scalar in value.unicodeScalars {
             switch scalar {
-            case _ where isRequoted && " ;&|<>()$`!".unicodeScalars.contains(scalar): escape(scalar, to: &text)
+            case "$", "`", "!": escape(scalar, to: &text)
+            case _ where isRequoted && " ;&|<>()".unicodeScalars.contains(scalar): escape(scalar, to: &text)
             case "\"": text += "\\\""
             case "\\": text += "\\\\"
             case "\n": text += "\\n"
@@ -61,7 +63,7 @@ extension JSON {
 
     /// Whether a byte is a character of ASCII that is written as it is.
     private static func isPlain(_ byte: UInt8) -> Bool {
-        (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        (0x20...0x7E).contains(byte) && ![0x22, 0x5C, 0x24, 0x60, 0x21].contains(byte)
     }
 
     private static func escape(_ scalar: Unicode.Scalar, to text: inout String) {

@@ -18,7 +18,7 @@ import Testing
         arguments: Array(0..<0x20) + Array(0x7F..<0xA0) + [
             0x61C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x202E, 0x2066, 0x2069, 0xFEFF, 0xE0041,
             // zsh takes these for bytes when they are pasted.
-            0xE000, 0xE027, 0xE0FF,
+            0xE000, 0xE027, 0xE0FF, 0xF500, 0xF6FF,
         ])
     func `a character that steers a terminal is escaped`(value: Int) throws {
         let scalar = try #require(Unicode.Scalar(UInt32(value)))
@@ -26,6 +26,14 @@ import Testing
         #expect(!json.serialized().unicodeScalars.contains(scalar))
         #expect(json.serialized().hasPrefix("\"a\\"))
         #expect(try JSON(parsing: json.serialized()) == json)
+    }
+
+    /// A shell that reads the string with its double quotes runs it, whatever quotes are between them.
+    @Test func `what runs between double quotes is escaped`() throws {
+        let line = "sign-in login --acr-values 'urn:$(id)`id`!1'"
+        let text = JSON.string(line).serialized()
+        #expect(text == #""sign-in login --acr-values 'urn:\u0024(id)\u0060id\u0060\u00211'""#)
+        #expect(try JSON(parsing: text).string == line)
     }
 
     /// With its quotes escaped, a shell reads a command line in another way: what was in quotes may be a command.

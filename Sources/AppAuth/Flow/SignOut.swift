@@ -167,8 +167,7 @@ public struct SignOut: Sendable {
                         .sessionReplaced, .logout,
                         "another sign-in has replaced the session, so the browser stays signed in", outcome: .notSent)
                 }
-                let unsent = report.revocations.lazy.compactMap(\.error).first { $0.outcome == .notSent }
-                try await endSession(record, in: state.environment, before: deadline, unlessGone: unsent)
+                try await endSession(record, in: state.environment, before: deadline)
                 report.sessionEnded = true
             } catch let error as AuthError {
                 report.endSessionError = error
@@ -181,15 +180,11 @@ public struct SignOut: Sendable {
         return report
     }
 
-    /// - Parameter failure: The reason why a revocation could not be sent. If no server listens at the page either, no
-    ///   browser opens.
     private func endSession(
-        _ record: AuthStateRecord, in environment: Environment, before deadline: ContinuousClock.Instant,
-        unlessGone failure: AuthError?
+        _ record: AuthStateRecord, in environment: Environment, before deadline: ContinuousClock.Instant
     ) async throws {
         let page = try record.client.provider.require(.endSession)
-        let isKnown = try environment.checkServer(ofPage: page, .logout)
-        if !isKnown, let failure { throw failure }
+        try environment.checkServer(ofPage: page, .logout)
         if browser == nil, !waitsWithoutBrowser {
             let error = AuthError(.browser, .logout, "no browser was started", outcome: .notSent)
             throw try leave(record, because: error)
@@ -212,7 +207,8 @@ public struct SignOut: Sendable {
         defer { watch.end() }
         listener.onObstacle { [observe] in observe(.browserObstacle($0)) }
         let hasBrowser = try await open(request, of: record, by: listener, watch) { () throws(AuthError) in
-            // A browser can take seconds to start. As long as no server listens, every user can become it.
+            // A browser can take seconds to start. As long as a server listens only at one address of `localhost`, every user can
+            // become the other.
             let isKnown = try environment.checkServer(ofPage: page, .logout)
             return isKnown ? request.url.reveal() : request.urlWithoutHint
         }

@@ -40,9 +40,9 @@ package struct LoopbackServerCheck: Sendable {
 }
 
 extension Environment {
-    /// Throws if the server of a page belongs to another user, or if another user's program has a connection at its address,
-    /// before the page is opened or shown: its URL can have an `id_token_hint`, a `state` or a `request_uri`, and the user
-    /// would enter a password there.
+    /// Throws if the server of a page belongs to another user, if another user's program has a connection at its address, or
+    /// if no server listens there, before the page is opened or shown: its URL can have an `id_token_hint`, a `state` or a
+    /// `request_uri`, and the user would enter a password there. A browser may try again until another user listens.
     ///
     /// The rule, and the app's choice of ``CurlTransport/LoopbackServers``, are those of requests.
     ///
@@ -50,7 +50,14 @@ extension Environment {
     @discardableResult
     package func checkServer(ofPage url: SecureURL, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
         guard url.scheme == "http" else { return true }
-        return try checkServer(at: url.host, url.port ?? 80, stage)
+        let port = url.port ?? 80
+        if try checkServer(at: url.host, port, stage) { return true }
+        // The kernel does not report every server, for example none that it reaches by another network namespace.
+        guard Self.addresses(of: url.host).allSatisfy({ shims_is_refused($0, Int32(port)) == 1 }) else { return false }
+        throw AuthError(
+            .transport, stage,
+            "no server listens at \(url.host):\(port), so the page was not opened, since any user of this machine could "
+                + "start one there. Start the server first", outcome: .notSent, isTemporary: true)
     }
 
     /// Throws if a server on this machine belongs to another user, or if another user's program has a connection at its

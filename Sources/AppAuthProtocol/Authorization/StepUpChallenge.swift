@@ -97,10 +97,11 @@ extension StepUpChallenge {
         var parts: [String] = []
         if !scope.isEmpty { parts.append("the scopes \((scope.spaceDelimited ?? "").foundText(atMost: .max))") }
         if !acrValues.isEmpty {
-            parts.append("an authentication of the class \(acrValues.map(\.foundText).joined(separator: " or "))")
+            let classes = acrValues.map { $0.foundText(atMost: .max) }
+            parts.append("an authentication of the class \(classes.joined(separator: " or "))")
         }
         if let maxAge { parts.append("a sign-in that is at most \(maxAge) s old") }
-        if claims != nil { parts.append("other claims") }
+        if let claims { parts.append("the claims \(claims.serialized().foundText(atMost: .max))") }
         return parts.isEmpty ? "it does not say why" : parts.joined(separator: ", ")
     }
 }

@@ -57,7 +57,7 @@ extension String {
             unicodeScalars.reduce(into: String.UnicodeScalarView()) { text, scalar in
                 switch scalar.value {
                 case 0xFF01...0xFF5E: text.append(Unicode.Scalar(UInt8(scalar.value - 0xFEE0)))
-                case 0x2024, 0xFE52: text.append(".")
+                case 0xB7, 0x2024, 0xFE52: text.append(".")
                 case 0x2025, 0xFE30: text.append(contentsOf: "..".unicodeScalars)
                 case 0x2044, 0x2215: text.append("/")
                 case 0xFE68: text.append("\\")

@@ -39,6 +39,9 @@ int shims_peer_user(int diagnosis, int fd, uint32_t *user);
 // that has it or may still get it.
 int shims_server_users(const char *server, int server_port, const char *own, int own_port, uint32_t users[2]);
 
+// Returns 1 if a connection to this address is refused, since no program listens, else 0. Waits at most a second.
+int shims_is_refused(const char *server, int port);
+
 // Gets the users whose programs have a connection with this address at their own end: each once, at most `capacity`.
 // Returns their number, or -1 if the kernel does not report them.
 int shims_connected_users(const char *server, int port, uint32_t *users, int capacity);

@@ -218,14 +218,17 @@ struct Request: Command {
         }
         // Whoever has to agree must see all of it.
         guard challenge.canBeShown(with: scope) else {
+            let (classes, isOfClaims) = (challenge.acrValues.count, challenge.claims != nil)
             let (what, option) =
-                scope.isEmpty
-                ? ("\(challenge.acrValues.count) classes of authentication", "--acr-values")
-                : ("\(scope.count) scopes", "--scope")
+                !scope.isEmpty
+                ? ("\(scope.count) scopes, too many", "--scope")
+                : isOfClaims
+                    ? ("claims, too many", "--param claims=JSON")
+                    : ("\(classes) classes of authentication, too \(classes == 1 ? "long" : "many")", "--acr-values")
             var error = AuthError(
                 .invalidResponse, .authorization,
-                "\(api) requires \(what), too many to show. Name those that you want it to have with \(option)",
-                outcome: .notSent)
+                "\(api) requires \(what) to show. Name those that you want it to have with \(option)", outcome: .notSent
+            )
             error.message += ". Sign in with: \(line.shellLine)"
             throw error
         }

@@ -36,7 +36,7 @@ struct Doctor: Command {
         let otherwise = isIssuer ? Finding.Name.clientConfiguration : .issuerInvalid
         let areUsable = try await examination.check("options", otherwise: otherwise) { _ in
             target = try await namedTarget(console)
-            return target.map { "a sign-in at \($0.issuer)" } ?? "no provider"
+            return target.map { "a sign-in at \("\($0.issuer)".shownURL)" } ?? "no provider"
         }
         let (store, record) = areUsable ? try await checkStore(target, &examination, limit) : (nil, nil)
         if let record { target = try completed(target, record, console) }

@@ -20,7 +20,7 @@ extension Examination {
                 examination.add(Finding(.metadataMissing, error.message))
                 return "none"
             }
-            return configuration.issuer.string
+            return configuration.issuer.string.shownURL
         }
         guard var client = found else { return nil }
         var required = endpoints

@@ -3,6 +3,7 @@ import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
+import CShims
 import Foundation
 import HTTPTypes
 import JOSE
@@ -156,9 +157,14 @@ struct ForeignPageTests {
         page: Page, address: ForeignServer.Address
     ) async throws {
         try await World.run { world in
-            let (port, server) = (freePort(), LockedValue<ForeignServer?>(nil))
+            var port: UInt16 = 0
+            let own = shims_listen_loopback(AF_INET, 0, 1, &port)
+            let server = LockedValue<ForeignServer?>(nil)
             var flow = Flow()
-            flow.starting = { try server.withLock { $0 = try ForeignServer(as: 1999, at: address, port: port) } }
+            flow.starting = { [port] in
+                close(own)
+                try server.withLock { $0 = try ForeignServer(as: 1999, at: address, port: Int(port)) }
+            }
             let (pages, error) = try await flow.run(
                 page, at: "http://localhost:\(port)/page", world, world.environment)
             #expect(pages == [])
@@ -171,20 +177,45 @@ struct ForeignPageTests {
         }
     }
 
-    /// Otherwise, another user could start one and receive it.
-    @Test(arguments: [(true, "127.0.0.1"), (true, "localhost"), (false, "127.0.0.1")])
-    func `the ID token goes only to a server that listens, at each address of its name`(
-        listens: Bool, host: String
+    /// A browser tries again by itself, until another user has started a server there.
+    @Test(arguments: Page.allCases, ["127.0.0.1", "[::1]", "localhost"])
+    func `no page is opened or shown where no server listens`(page: Page, host: String) async throws {
+        try await World.run { world in
+            let authority = "\(host):\(freePort())"
+            let (pages, error) = try await Flow().run(page, at: "http://\(authority)/page", world, world.environment)
+            #expect(error?.code == .transport && error?.outcome == .notSent && error?.isTemporary == true)
+            #expect(error?.message.contains("no server listens at \(authority)") == true, "\(error?.message ?? "")")
+            #expect(pages == [])
+        }
+    }
+
+    @Test(arguments: [Page.authorization, .endSession])
+    func `a page whose server ends before the browser opens it is not sent on`(page: Page) async throws {
+        try await World.run { world in
+            let server = try RawServer { _ in }
+            var flow = Flow()
+            flow.starting = { server.stop() }
+            let url = "http://127.0.0.1:\(server.port)/page"
+            let (pages, error) = try await flow.run(page, at: url, world, world.environment)
+            #expect(error?.message.contains("no server listens at 127.0.0.1:\(server.port)") == true)
+            let response = try #require(flow.response.withLock { $0 })
+            #expect(pages == [] && response.status == .forbidden && response.headerFields[.location] == nil)
+        }
+    }
+
+    /// Otherwise, another user could start the other one and receive it.
+    @Test(arguments: [("127.0.0.1", true), ("localhost", false)])
+    func `the ID token goes only to a server that listens at each address of its name`(
+        host: String, hasHint: Bool
     ) async throws {
         try await World.run { world in
             var flow = Flow()
             flow.starting = {}
-            let port = listens ? world.provider.port : freePort()
-            let url = "http://\(host):\(port)/end-session"
+            let url = "http://\(host):\(world.provider.port)/end-session"
             _ = try await flow.run(.endSession, at: url, world, world.environment)
             let location = flow.response.withLock { $0 }?.headerFields[.location]
             #expect(location?.hasPrefix(url + "?client_id=") == true, "\(location ?? "none")")
-            #expect(location?.contains("id_token_hint=") == (listens && host == "127.0.0.1"))
+            #expect(location?.contains("id_token_hint=") == hasHint)
         }
     }
 }

@@ -85,6 +85,26 @@ struct StepUpTests {
         }
     }
 
+    @Test(arguments: [(400, true), (700, false)])
+    func `a class, and claims, are shown to their end, or not requested`(length: Int, isShown: Bool) async throws {
+        let text = String(repeating: "x", count: length)
+        let claims: JSON = ["access_token": [.init("payments_\(text)"): nil]]
+        let base64 = Data(claims.serialized().utf8).base64EncodedString()
+        try await run { fixture, api in
+            for (challenge, shown) in [
+                (#"error="insufficient_user_authentication", acr_values="urn:\#(text)""#, "'urn:\(text)'"),
+                (#"error="insufficient_claims", claims="\#(base64)""#, "the claims '\(claims.serialized())'"),
+            ] {
+                fixture.provider.clearFaults()
+                fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: "Bearer " + challenge]), at: .api)
+                let message = try await fixture.run("request", "GET", api, "--step-up", "--json")
+                    .failure(1, isShown ? "confirmation_required" : "invalid_response")
+                #expect(message.contains(shown) == isShown, "\(message)")
+                #expect(message.contains(" to show. Name") != isShown, "\(message)")
+            }
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `on a terminal, the question names who demands which scopes`(isOwn: Bool, agrees: Bool) async throws {
         try await run { fixture in
