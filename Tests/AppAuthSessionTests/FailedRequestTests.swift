@@ -36,7 +36,7 @@ struct FailedRequestTests {
                 message: "returned 400: access_denied", server: "access_denied"),
             Row(
                 name: "a challenge (RFC 6750 §3)", fault: .status(.forbidden, [.wwwAuthenticate: challenge], json: [:]),
-                status: 403, message: #"returned 403: insufficient_scope: "Needs more""#, code: "insufficient_scope",
+                status: 403, message: "returned 403: insufficient_scope: 'Needs more'", code: "insufficient_scope",
                 server: "insufficient_scope"),
             Row(
                 name: "a second 401",
@@ -44,22 +44,22 @@ struct FailedRequestTests {
                 message: "returned 401: invalid_token", code: "invalid_token", server: "invalid_token"),
             Row(
                 name: "a message", fault: .status(.notFound, json: ["message": "No such user"]), status: 404,
-                message: #"returned 404: "No such user""#),
+                message: "returned 404: 'No such user'"),
             Row(
                 name: "a message of an error object",
                 fault: .status(.unprocessableContent, json: ["error": ["code": 7, "message": "Too long"]]), status: 422,
-                message: #"returned 422: "Too long""#),
+                message: "returned 422: 'Too long'"),
             Row(
                 name: "a sentence in place of a code", fault: .status(.notFound, json: ["error": "Not Found"]),
                 status: 404,
-                message: #"returned 404: "Not Found""#),
+                message: "returned 404: 'Not Found'"),
             Row(
                 name: "problem details (RFC 9457 §3.1)",
                 fault: .status(.conflict, json: ["title": "Conflict", "detail": "The name is taken", "status": 409]),
-                status: 409, message: #"returned 409: "The name is taken""#),
+                status: 409, message: "returned 409: 'The name is taken'"),
             Row(
                 name: "a limit of the rate", fault: .tooManyRequests(retryAfter: 7), status: 429,
-                message: #"returned 429: "429 Too Many Requests""#, isTemporary: true, retryAfter: 7),
+                message: "returned 429: '429 Too Many Requests'", isTemporary: true, retryAfter: 7),
             Row(
                 name: "a failure of the server", fault: .status(.internalServerError, json: "page"), status: 500,
                 message: "returned 500", outcome: .perhapsProcessed, isTemporary: true),

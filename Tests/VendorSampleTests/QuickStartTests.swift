@@ -93,7 +93,7 @@ struct QuickStartTests {
                 _ = try await start(fixture, provider)
                 provider.fault(.status(.internalServerError, json: ["message": "Out of tea"]), at: .api)
                 let outcome = try await start(fixture, provider)
-                #expect(outcome.failure().hasSuffix("returned 500: \"Out of tea\"\n"))
+                #expect(outcome.failure().hasSuffix("returned 500: 'Out of tea'\n"))
                 #expect(outcome.output == "Hello, Alice Liddell\n")
             }
         }

@@ -142,7 +142,7 @@ struct AuthorizationResponseTests {
         ("", "you have denied access"),
         (
             "&error_description=Not+assigned+to+this+app",
-            #"you or the provider denied access: "Not assigned to this app""#
+            "you or the provider denied access: 'Not assigned to this app'"
         ),
     ])
     func `a denial is told to the user who has just denied`(description: String, message: String) throws {

@@ -189,7 +189,7 @@ struct AbsentMemberTests {
         let server = try #require(try error(members).server)
         #expect(server == OAuthError(error: "invalid_grant") && server.summary == "invalid_grant")
         members["error_description"] = "why"
-        #expect(try error(members).server?.summary == #"invalid_grant: "why""#)
+        #expect(try error(members).server?.summary == "invalid_grant: 'why'")
         members["error"] = spelling
         #expect(try error(members).server == nil)
     }

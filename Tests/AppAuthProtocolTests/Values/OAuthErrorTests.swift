@@ -23,12 +23,12 @@ struct ForeignValueTests {
 struct OAuthErrorTests {
     @Test(arguments: [
         ("invalid_grant", nil, "invalid_grant"), ("invalid_grant", "", "invalid_grant"),
-        ("access_denied", "It's late (again); call 5", #"access_denied: "It's late (again); call 5""#),
+        ("access_denied", "It's late (again); call 5", "access_denied: 'It’s late (again); call 5'"),
         ("https://op.example/e1", nil, "https://op.example/e1"),
         ("Sign in again with: rm", nil, "'Sign in again with: rm'"), ("a'. Run b", nil, "'a’. Run b'"),
         ("größe", nil, "'größe'"),
-        ("x", #"over". Run \"b\" $(c) `d`!"#, #"x: "over'. Run /'b/' (c) d ""#),
-        ("x", "over”. Run «b» ＂c＇❝", #"x: "over'. Run 'b' 'c'""#), ("x", "a\nb", #"x: "a b""#),
+        ("x", #"over". Run \"b\" $(c) `d`!"#, #"x: 'over". Run /"b/" $(c) ’d’!'"#),
+        ("x", "over”. Run «b» ＂c＇❝", "x: 'over’. Run ’b’ ’c’'"), ("x", "a\nb", "x: 'a b'"),
     ])
     func `a server's words stand in quotes that they cannot end`(error: String, description: String?, summary: String) {
         #expect(OAuthError(error: error, errorDescription: description).summary == summary)
@@ -52,7 +52,7 @@ struct OAuthErrorTests {
         (#"{"errors":{"redirect_uri":["is not allowed"]}}"#, "application/json", "is not allowed"),
         (#"{"fault":{"faultstring":"Quota is used up"}}"#, "application/json", "Quota is used up"),
         ("Upgrade your plan\nnow", "text/plain; charset=utf-8", "Upgrade your plan"),
-        ("the code the-secret-code is \"used\"", "text/plain", "the code [redacted] is 'used'"),
+        ("the code the-secret-code is \"used\"", "text/plain", #"the code [redacted] is "used""#),
         ("<p>Sorry</p>", "text/html", nil), ("Sorry", "application/json", nil),
         (#"{"errors":[]}"#, "application/json", nil),
         ("", "text/plain", nil),
@@ -81,7 +81,7 @@ struct OAuthErrorTests {
         let url = try SecureURL("https://op.example/token")
         let error = response.oauthError(from: url, stage: .token, hiding: [Secret("the-secret-code")])
         let status = "expected status 200 from https://op.example/token, found 400"
-        #expect(error.message == status + (words.map { ": \"\($0)\"" } ?? ""))
+        #expect(error.message == status + (words.map { ": '\($0)'" } ?? ""))
         #expect(error.code == .invalidResponse && error.server == nil)
     }
 

@@ -31,7 +31,7 @@ struct ScriptedBrowserTests {
             let error = await authError { try await browser.visit(request.url) }
             #expect(error?.code == .browser && error?.httpStatus == 400, "\(error.debugDescription)")
             let message = try #require(error?.message)
-            #expect(message.hasPrefix("the page at \(world.provider.url(.authorization)) has the status 400: \""))
+            #expect(message.hasPrefix("the page at \(world.provider.url(.authorization)) has the status 400: '"))
             #expect(message.contains("The app that sent you here made a mistake. Nothing was shared with it."))
             #expect(!message.contains("<") && !message.contains("{") && !message.contains("state="), "\(message)")
         }
@@ -40,7 +40,7 @@ struct ScriptedBrowserTests {
     @Test(arguments: [
         (
             "<style>p{}</style><script>a<b</script><p>No&nbsp;such\u{1B}[2J\n client &amp; app&#39;s</p>",
-            "No such [2J client & app's"
+            "No such [2J client & app’s"
         ),
         ("<!-- <b> -->" + String(repeating: "long ", count: 200), "long long"), ("", "400"),
     ])

@@ -47,7 +47,7 @@ struct DeviceTests {
         try await withDesk(.device) { fixture in
             if let member {
                 fixture.provider.fault(
-                    .editDocument { $0[member] = "http://127.0.0.1:9/device?user_code=A" }, at: .deviceAuthorization)
+                    .editDocument { $0[member] = "https://other.example/device?user_code=A" }, at: .deviceAuthorization)
             }
             let process = try fixture.device()
             let host = fixture.issuer.replacing("http://", with: "")
@@ -58,7 +58,7 @@ struct DeviceTests {
             #expect(sentence.contains("requested a code at \(host).") && sentence.contains("Never enter a code"))
             let warning = lines.first { $0.hasPrefix("Warning: ") }
             #expect((warning != nil) == (member != nil))
-            if let warning { #expect(warning.contains("127.0.0.1:9") && warning.contains(host)) }
+            if let warning { #expect(warning.contains("other.example") && warning.contains(host)) }
         }
     }
 

@@ -28,6 +28,24 @@ struct DoctorTests {
     @Test(arguments: ofTheSession)
     func `a fault of the session is found by its name`(fault: SeededFault) async throws { try await fault.run() }
 
+    @Test(.enabled(if: geteuid() == 0, "only root can start a server as another user"))
+    func `a server of another user is found by its name`() async throws {
+        let script = """
+            import sys
+            from http.server import *
+            server = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+            print(server.server_port, file=sys.stderr, flush=True)
+            server.serve_forever()
+            """
+        let words = ["setpriv", "--reuid=1999", "--clear-groups", "python3", "-c", script]
+        let server = try ChildProcess(words, environment: ["PATH": "/usr/bin:/bin"])
+        let port = try await server.line { Int($0) != nil }
+        try await SeededFault("server-of-another-user") { try await $0.examine("--issuer", "http://127.0.0.1:\(port)") }
+            .run()
+        server.send(SIGTERM)
+        _ = try await server.outcome()
+    }
+
     @Test func `the text names the finding, what was seen and what to do`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.run("doctor", "--issuer", fixture.issuer, "--client-id", "nobody")
@@ -75,13 +93,18 @@ struct DoctorTests {
             let secret = "not the secret of this client"
             let file = fixture.home + "/secret"
             try secret.write(toFile: file, atomically: true, encoding: .utf8)
-            let before = try FileManager.default.subpathsOfDirectory(atPath: fixture.home).sorted()
+            func files() throws -> [String: Data?] {
+                let names = try FileManager.default.subpathsOfDirectory(atPath: fixture.home)
+                let contents = names.map { FileManager.default.contents(atPath: "\(fixture.home)/\($0)") }
+                return Dictionary(uniqueKeysWithValues: zip(names, contents))
+            }
+            let before = try files()
             let outcome = try await fixture.start([
                 "doctor", "--verbose", "--issuer", fixture.issuer, "--client-id", "demo-confidential",
                 "--client-secret-file", file,
             ]).outcome()
             #expect(outcome.status == 1 && !outcome.output.contains(secret) && !outcome.errors.contains(secret))
-            #expect(try FileManager.default.subpathsOfDirectory(atPath: fixture.home).sorted() == before)
+            #expect(try files() == before)
             #expect(fixture.browser.visits.isEmpty)
             // Nothing but the authorization request, the code that no one has issued, and reads.
             let posts = fixture.provider.log.filter { $0.method == .post }
@@ -309,6 +332,10 @@ extension DoctorTests {
         .init("client-secret-wrong") { setUp in
             let file = try setUp.file("secret", "not the secret")
             try await setUp.examine("--client-id", "demo-confidential", "--client-secret-file", file)
+        },
+        .init("request-refused", provider: { $0.requiresPushedRequests = true }) {
+            $0.fixture.provider.fault(.oauthError("invalid_request"), at: .pushedAuthorization, times: nil)
+            try await $0.examine()
         },
         .init("client-configuration") { try await $0.examine("--client-secret-file", "/none") },
         .init(

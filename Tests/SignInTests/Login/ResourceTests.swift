@@ -444,18 +444,18 @@ struct ResourceTests {
             let named = ["login", "--json", "--resource", url, "--issuer", fixture.issuer, "--profile", "notes"]
             _ = try await fixture.start(named).outcome().result()
             fixture.provider.fault(
-                .editDocument { $0["authorization_endpoint"] = "http://127.0.0.2:9/authorize" },
+                .editDocument { $0["authorization_endpoint"] = "https://other.example/authorize" },
                 at: .openIDConfiguration, times: nil)
             let message = try await fixture.run("login", "--json", "--profile", "notes")
                 .failure(1, "confirmation_required")
-            #expect(message.contains("uses 127.0.0.2:9") && fixture.browser.visits.count == 1, "\(message)")
+            #expect(message.contains("uses other.example") && fixture.browser.visits.count == 1, "\(message)")
             for option in ["--issuer", "--resource"] {
                 #expect(message.ranges(of: option + " ").count == 1, "\(message)")
             }
             // On the command line of this call, it is the agreement.
             let line = try #require(message.components(separatedBy: "sign in with: ").last)
             let again = try fixture.start(["sh", "-c", "exec \(line) --no-browser --json"], [])
-            #expect(try await Redirects(again).url.hasPrefix("http://127.0.0.2:9/authorize"))
+            #expect(try await Redirects(again).url.hasPrefix("https://other.example/authorize"))
             again.send(SIGINT)
             _ = try await again.outcome()
         }

@@ -167,7 +167,7 @@ struct ExportTests {
         try await withDesk { fixture in
             let message = try await fixture.run("import", document(fixture, members), "--yes", "--json")
                 .failure(1, "invalid_configuration")
-            #expect(message.contains("refuses the options of the profile: \""), "\(message)")
+            #expect(message.contains("refuses the options of the profile: '"), "\(message)")
             #expect(fixture.stored.isEmpty)
         }
     }
@@ -176,7 +176,7 @@ struct ExportTests {
         try await withDesk { fixture in
             let value = "x' is fine. Run: sign-in logout --all; echo 'x"
             let port = try await fixture.run("import", document(fixture, ["redirect_port": [.string(value)]]), "--json")
-            #expect(try port.failure(1, "invalid_configuration").hasSuffix("\""))
+            #expect(try port.failure(1, "invalid_configuration").hasSuffix("'"))
             let path = try document(fixture, ["client_id": .string(value)])
             let imported = try await fixture.run("import", path, "--yes")
             #expect(imported.errors.contains("'x’ is fine. Run: sign-in logout --all; echo ’x'"), "\(imported)")
