@@ -15,7 +15,7 @@ final class ClientLibrary: @unchecked Sendable {
         defer { problem.deallocate() }
         guard let table = shims_pq_open(name, problem, capacity) else {
             throw AuthError.database(
-                location, .noLibrary, "needs libpq (Debian's package libpq5): \(String(cString: problem))")
+                location, .noLibrary, "needs libpq (Debian’s package libpq5): \(String(cString: problem))")
         }
         (self.table, functions) = (table, table.pointee)
     }

@@ -85,7 +85,7 @@ final class Connector: Sendable {
     private var sharedSessions: AuthError {
         AuthError(
             .invalidConfiguration, .store,
-            "\(location) is reached through a pool that shares the server's sessions between connections (pgbouncer with "
+            "\(location) is reached through a pool that shares the server’s sessions between connections (pgbouncer with "
                 + "pool_mode = transaction or statement), which would lose the refresh lock. Connect to the server itself, or "
                 + "to a pool with pool_mode = session", outcome: .notSent)
     }

@@ -144,7 +144,7 @@ public struct ClaimSourceReader: Sendable {
             try await signer.checkSignature(
                 of: jws, algorithms: signer.client.provider.idTokenSigningAlgorithms, refusal: source.refusal)
         }
-        let time = signer.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this computer's clock")
+        let time = signer.map { environment.time(of: $0.client) } ?? (environment.now().wall, "this computer’s clock")
         try expected.checkTimes(claims, at: time, refusal: source.refusal)
         let members = claims.members.filter { source.claimNames.contains(where: $0.name.isExactly) }
         return SourcedClaims(

@@ -55,7 +55,7 @@ public struct GitHubActionsJob: Sendable {
         guard response.status == .ok else { throw response.unexpectedStatus(from: url, stage: .configuration) }
         let object = try ResponseObject(response) { message in
             AuthError(
-                .invalidResponse, .configuration, "invalid response with the job's ID token: \(message)",
+                .invalidResponse, .configuration, "invalid response with the job’s ID token: \(message)",
                 httpStatus: HTTPResponse.Status.ok.code)
         }
         return Secret(try object.required("value") { try object.text($0) })

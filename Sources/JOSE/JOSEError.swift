@@ -5,5 +5,5 @@ package struct JOSEError: Error, Hashable, CustomStringConvertible {
     package init(_ description: String) { self.description = description }
 
     /// The device has asked for a PIN, and got none.
-    package static let needsPIN = JOSEError("the key's device asks for its PIN")
+    package static let needsPIN = JOSEError("the key’s device asks for its PIN")
 }

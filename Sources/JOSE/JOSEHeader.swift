@@ -7,13 +7,13 @@ struct JOSEHeader {
 
     init(_ bytes: [UInt8]) throws(JOSEError) {
         let json: JSON
-        do { json = try JSON(parsing: bytes) } catch { throw JOSEError("the token's header is \(error)") }
+        do { json = try JSON(parsing: bytes) } catch { throw JOSEError("the token’s header is \(error)") }
         guard let object = json.object, let alg = object["alg"]?.string else {
             throw JOSEError(
                 "expected a header with 'alg', found \(json.object.map { $0["alg"].foundKind } ?? json.kind)")
         }
         guard !object.names.contains("crit") else {
-            throw JOSEError("the token's header has 'crit', but no extension is supported")
+            throw JOSEError("the token’s header has 'crit', but no extension is supported")
         }
         (members, self.alg) = (object, alg)
     }
@@ -22,7 +22,7 @@ struct JOSEHeader {
     func text(_ name: String) throws(JOSEError) -> String? {
         guard let value = members[name] else { return nil }
         guard let text = value.exactString else {
-            throw JOSEError("expected the header's \(name.foundText) to be a string, found \(value.kind)")
+            throw JOSEError("expected the header’s \(name.foundText) to be a string, found \(value.kind)")
         }
         return text
     }

@@ -83,11 +83,11 @@ private struct JSONReader {
         var object = JSON.Object()
         if take(UInt8(ascii: "}")) { return object }
         while true {
-            guard peek == UInt8(ascii: "\"") else { throw error("expected a member's name") }
+            guard peek == UInt8(ascii: "\"") else { throw error("expected a member’s name") }
             hasLoneSurrogate = false
             let name = try string()
             // As U+FFFD, different names would become equal.
-            guard !hasLoneSurrogate else { throw error("a lone surrogate in a member's name") }
+            guard !hasLoneSurrogate else { throw error("a lone surrogate in a member’s name") }
             skipWhitespace()
             guard take(UInt8(ascii: ":")) else { throw error("expected ':'") }
             skipWhitespace()

@@ -81,11 +81,11 @@ extension JWE.Header {
         guard let enc = name.flatMap(ContentEncryption.init(exactly:)) else {
             throw JOSEError("expected a supported 'enc', found \((name ?? "none").foundText)")
         }
-        guard header.members["zip"] == nil else { throw JOSEError("the token's content is compressed") }
+        guard header.members["zip"] == nil else { throw JOSEError("the token’s content is compressed") }
         func party(_ name: String) throws(JOSEError) -> [UInt8] {
             guard let text = try header.text(name) else { return [] }
             guard let bytes = Base64URL.decode(text) else {
-                throw JOSEError("expected the header's \(name.foundText) in base64url, found other characters")
+                throw JOSEError("expected the header’s \(name.foundText) in base64url, found other characters")
             }
             return bytes
         }

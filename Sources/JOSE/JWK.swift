@@ -48,12 +48,12 @@ package struct JWK: Sendable, Hashable {
     private static func material(of object: JSON.Object) throws(JOSEError) -> Material {
         let (type, curve) = (try text("kty", in: object), try text("crv", in: object))
         // `==` of strings is not exact beyond ASCII (see `String.isExactly`), and no key type has other characters.
-        guard let type, type.utf8.allSatisfy({ $0 < 0x80 }) else { throw JOSEError("the JWK's type is not supported") }
+        guard let type, type.utf8.allSatisfy({ $0 < 0x80 }) else { throw JOSEError("the JWK’s type is not supported") }
         switch type {
         case "RSA": return .rsa(n: try bytes("n", in: object), e: try bytes("e", in: object))
         case "EC":
             guard let curve = curve.flatMap(Curve.init(exactly:)) else {
-                throw JOSEError("the JWK's curve is not supported")
+                throw JOSEError("the JWK’s curve is not supported")
             }
             let (x, y) = (try bytes("x", in: object), try bytes("y", in: object))
             // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, including leading zeros.
@@ -67,21 +67,21 @@ package struct JWK: Sendable, Hashable {
             return curve == "X25519" ? .x25519(key) : .ed25519(key)
         case "AKP":
             guard let parameters = try text("alg", in: object).flatMap(MLDSA.init(exactly:)) else {
-                throw JOSEError("the JWK's algorithm is not supported")
+                throw JOSEError("the JWK’s algorithm is not supported")
             }
             let key = try bytes("pub", in: object)
             guard key.count == parameters.publicKeyByteCount else {
                 throw JOSEError("expected a key of \(parameters.publicKeyByteCount) bytes, found \(key.count)")
             }
             return .mlDSA(parameters, key)
-        default: throw JOSEError("the JWK's type is not supported")
+        default: throw JOSEError("the JWK’s type is not supported")
         }
     }
 
     private static func text(_ name: String, in object: JSON.Object) throws(JOSEError) -> String? {
         guard let value = object[name] else { return nil }
         guard let text = value.exactString else {
-            throw JOSEError("expected the JWK's \(name.foundText) to be a string, found \(value.kind)")
+            throw JOSEError("expected the JWK’s \(name.foundText) to be a string, found \(value.kind)")
         }
         return text
     }
@@ -90,7 +90,7 @@ package struct JWK: Sendable, Hashable {
         let text = try text(name, in: object)
         guard let bytes = text.flatMap(Base64URL.decode) else {
             throw JOSEError(
-                "expected the JWK's \(name.foundText) in base64url, found \(text == nil ? "none" : "other characters")")
+                "expected the JWK’s \(name.foundText) in base64url, found \(text == nil ? "none" : "other characters")")
         }
         return bytes
     }

@@ -95,7 +95,7 @@ package final class ProviderContext: @unchecked Sendable {
         var (loaded, isMissing) = ([OpaquePointer?](repeating: nil, count: 2), CInt(0))
         // The digests of a TPM are slow.
         guard let pointer = shims_provider_open(name, "?provider=\(name),tpm2.digest!=yes", &loaded, &isMissing) else {
-            throw isMissing == 1 ? provider.missing : JOSEError("OpenSSL's provider \(name.foundText) does not start")
+            throw isMissing == 1 ? provider.missing : JOSEError("OpenSSL’s provider \(name.foundText) does not start")
         }
         (self.pointer, self.loaded) = (pointer, loaded)
     }

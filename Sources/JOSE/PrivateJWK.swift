@@ -56,7 +56,7 @@ struct PrivateJWK {
     private func secret(_ name: String, byteCount: Int) throws(JOSEError) -> [UInt8] {
         let bytes = try secret(name)
         guard bytes.count == byteCount else {
-            throw JOSEError("expected the JWK's \(name.foundText) to have \(byteCount) bytes, found \(bytes.count)")
+            throw JOSEError("expected the JWK’s \(name.foundText) to have \(byteCount) bytes, found \(bytes.count)")
         }
         return bytes
     }

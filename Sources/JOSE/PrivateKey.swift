@@ -70,10 +70,10 @@ package final class PrivateKey: @unchecked Sendable {
             guard let key = try Self.open(text, context, passphrase) else {
                 throw text.contains(KeyProvider.wrappedKey)
                     ? JOSEError(
-                        "this machine's TPM cannot load the key: another has made it, or the TPM was cleared, or has no room"
+                        "this machine’s TPM cannot load the key: another has made it, or the TPM was cleared, or has no room"
                     )
                     : JOSEError(
-                        "OpenSSL's provider \(provider.name.foundText) finds no such key, or the PIN is wrong"
+                        "OpenSSL’s provider \(provider.name.foundText) finds no such key, or the PIN is wrong"
                             + (provider.name == KeyProvider.pkcs11.rawValue ? provider.modules : ""))
             }
             return key
@@ -114,7 +114,7 @@ package final class PrivateKey: @unchecked Sendable {
             guard let key = shims_provider_ec_generate(context.pointer, curve.rawValue, uri) else {
                 ERR_clear_error()
                 throw JOSEError(
-                    "OpenSSL's provider \(provider.name.foundText) could not make a key"
+                    "OpenSSL’s provider \(provider.name.foundText) could not make a key"
                         + (uri == nil ? "" : ": the PIN may be wrong, or the token is not there" + provider.modules))
             }
             return key

@@ -23,7 +23,7 @@ package final class SigningKey: Sendable {
         if let provider {
             guard case .ecdsa(let curve) = algorithm.family else {
                 throw JOSEError(
-                    "OpenSSL's provider \(provider.name.foundText) makes no keys for \(algorithm.rawValue) here")
+                    "OpenSSL’s provider \(provider.name.foundText) makes no keys for \(algorithm.rawValue) here")
             }
             return try SigningKey(PrivateKey(generatedBy: provider, curve, at: uri, passphrase: pin), algorithm)
         }
@@ -65,7 +65,7 @@ package final class SigningKey: Sendable {
         let signature = try key.context.using { () throws(JOSEError) in try signed(input) }
         // A provider may use another padding than asked for, and its key may have another public part.
         if isElsewhere, try !VerificationKey(publicKey).verifies(signature, of: input, algorithm: algorithm) {
-            throw JOSEError("the key's provider does not sign with \(algorithm.rawValue)")
+            throw JOSEError("the key’s provider does not sign with \(algorithm.rawValue)")
         }
         return signature
     }

@@ -23,7 +23,7 @@ struct APIBase: Sendable {
     ///   another origin, and for `..` in any spelling.
     func url(of path: String) throws -> SecureURL {
         let found = try SecureURL(Self.isAbsolute(path) ? path : string + relative(path))
-        guard found.origin == url.origin else { throw Self.refusal("the API's own origin \(url.origin)") }
+        guard found.origin == url.origin else { throw Self.refusal("the API’s own origin \(url.origin)") }
         let location = found.path
         guard location.hasPrefix(basePath) || location + "/" == basePath, !Self.climbs(location) else {
             throw Self.refusal("a path below \(basePath)")

@@ -42,7 +42,7 @@ public struct FacebookSignIn: SignInFlow {
         guard let facebook = configuration.facebook else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a configuration with 7Pass's app at Facebook, found none",
+                "expected a configuration with 7Pass’s app at Facebook, found none",
                 outcome: .notSent)
         }
         deliver = try FacebookDelivery(facebook)
@@ -70,7 +70,7 @@ public struct FacebookSignIn: SignInFlow {
         guard signIn.redirect.privateUse?.scheme != redirect.scheme else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected signIn.redirect to have a scheme other than Facebook's, found \(redirect.scheme) for both",
+                "expected signIn.redirect to have a scheme other than Facebook’s, found \(redirect.scheme) for both",
                 outcome: .notSent)
         }
         let listener: PrivateUseRedirectListener
@@ -142,7 +142,7 @@ public struct FacebookSignIn: SignInFlow {
             let step = deliver.take(url)
             observe(step)
             guard case .open(let callback) = step else {
-                signIn.environment.logger.notice("a URL for Facebook's response was dropped: \(step.reason)")
+                signIn.environment.logger.notice("a URL for Facebook’s response was dropped: \(step.reason)")
                 continue
             }
             // An error does not end the sign-in: the user may open the URL by hand, or begin again.

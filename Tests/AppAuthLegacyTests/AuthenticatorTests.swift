@@ -259,7 +259,7 @@ struct AuthenticatorTests {
 private actor KeychainOfAnApp: TokenStore {
     private(set) var reads = 0
     private let inner = MemoryTokenStore()
-    nonisolated var location: String { "the app's keychain" }
+    nonisolated var location: String { "the app’s keychain" }
 
     var kept: AuthStateRecord? { get async { await inner.load(TokenStoreCall()) } }
 

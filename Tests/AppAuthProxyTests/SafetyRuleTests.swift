@@ -93,6 +93,7 @@ import Testing
         Case("other marks after dots", get("/v1/v1.%c3%a9"), get("/v1/..%cd%be/v2"), 404),
         Case("other question marks", get("/v1/.well-known"), get("/v1/..%ef%b9%96a"), 404),
         Case("dots in the middle", get("/v1/l%c2%b7l"), get("/v1/%c2%b7%c2%b7/v2"), 404),
+        Case("marks after dots", get("/v1/%cd%85..a"), get("/v1/..%cd%85/v2"), 404),
         Case("an account of the destination", with("Account: a"), with("Destination-Account: a"), 400),
         Case("other slashes", get("/v1/..a"), get("/v1/..%e2%81%84v2"), 404),
         Case("no UTF-8", get("/v1/%c3%bf"), get("/v1/%ff"), 404),

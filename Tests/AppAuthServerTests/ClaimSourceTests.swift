@@ -168,7 +168,7 @@ struct ClaimSourceTests {
             for source in try await state.userInfo().sources {
                 let error = await authError { try await reader(world, trusted).claims(of: source) }
                 #expect((error == nil) == isTaken)
-                #expect(isTaken || error?.message.contains("by the provider's clock") == true)
+                #expect(isTaken || error?.message.contains("by the provider’s clock") == true)
                 // If an issuer's clock is unknown, this machine's clock counts.
                 let other = await authError { try await reader(world).claims(of: source) }
                 #expect((other == nil) != isTaken)

@@ -73,7 +73,7 @@ struct LogoutKeyTests {
         for name in ["2", "3"] {
             let error = try #require(await authError { try await verifier.verify(token(new, name)) })
             #expect(error.code == .invalidLogoutToken && error.isTemporary)
-            #expect(error.message.contains("expected a matching key in the provider's key set, found none"))
+            #expect(error.message.contains("expected a matching key in the provider’s key set, found none"))
         }
         #expect(bench.fetches.withLock { $0 } == 2)
         bench.published.withLock { $0.append(new.jwk(kid: "key-2")) }
@@ -101,7 +101,7 @@ struct LogoutKeyTests {
         bench.published.withLock { $0 = [signer.jwk()] }
         let verifier = try bench.verifier()
         let first = try #require(await authError { try await verifier.verify(token(forger, "1")) })
-        #expect(!first.isTemporary && first.message.contains("by the provider's key, found another"))
+        #expect(!first.isTemporary && first.message.contains("by the provider’s key, found another"))
         // Within a minute they are not fetched again: it could be a key that is newer.
         let second = try #require(await authError { try await verifier.verify(token(forger, "2")) })
         #expect(second.isTemporary && bench.fetches.withLock { $0 } == 2)

@@ -69,7 +69,7 @@ struct LogoutTokenTests {
         bench.clock.withLock { $0 += skew }
         let error = await refusal(bench, try bench.token())
         #expect(error?.code == (isTaken ? nil : .invalidLogoutToken))
-        #expect(isTaken || error?.message.contains("this computer's clock") == true)
+        #expect(isTaken || error?.message.contains("this computer’s clock") == true)
         let old = await refusal(bench, try bench.token { $0["iat"] = .number(.init(Self.now - 181)) })
         #expect(old?.code == .invalidLogoutToken)
     }

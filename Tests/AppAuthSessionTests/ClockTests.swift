@@ -48,7 +48,7 @@ struct ClockTests {
             let error = try #require(await authError { try await world.signIn() })
             #expect(error.code == .clockSkew)
             let direction = skew > 0 ? "ahead of" : "behind"
-            #expect(error.message.contains("the provider's clock is \(Int(abs(skew))) s \(direction) this computer's"))
+            #expect(error.message.contains("the provider’s clock is \(Int(abs(skew))) s \(direction) this computer’s"))
         }
     }
 

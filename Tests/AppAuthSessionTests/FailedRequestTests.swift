@@ -32,7 +32,7 @@ struct FailedRequestTests {
                 name: "a redirect", fault: .redirect(to: "https://elsewhere.example/"), status: 307,
                 message: "returned 307. Redirects are never followed"),
             Row(
-                name: "a code in the body, which is the API's own", fault: .oauthError("access_denied"), status: 400,
+                name: "a code in the body, which is the API’s own", fault: .oauthError("access_denied"), status: 400,
                 message: "returned 400: access_denied", server: "access_denied"),
             Row(
                 name: "a challenge (RFC 6750 §3)", fault: .status(.forbidden, [.wwwAuthenticate: challenge], json: [:]),

@@ -133,7 +133,7 @@ struct KeyRotationTests {
                 _ = try await verifier.verify(token, keys: cache(other).keys(), expecting: expected)
                 let foreign = try await cache(world).keys()
                 let error = try #require(refusal { try verifier.verify(token, keys: foreign, expecting: expected) })
-                #expect(error.message.contains("expected a signature by the provider's key, found another"))
+                #expect(error.message.contains("expected a signature by the provider’s key, found another"))
             }
         }
     }

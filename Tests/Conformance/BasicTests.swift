@@ -78,7 +78,7 @@ struct BasicTests {
 
     @Test("oidcc-client-test-invalid-sig-rs256", arguments: core)
     func invalidRS256(plan: Plan) async throws {
-        try await plan.refuses("expected a signature by the provider's key, found another") {
+        try await plan.refuses("expected a signature by the provider’s key, found another") {
             $0.signature = .damaged(.rs256)
         }
     }

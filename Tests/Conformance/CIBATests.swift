@@ -152,7 +152,7 @@ struct CIBATests {
 
     @Test("fapi-ciba-id1-client-invalid-signature-test", arguments: all)
     func invalidSignature(plan: Plan) async throws {
-        try await refuses(plan, "expected a signature by the provider's key, found another") {
+        try await refuses(plan, "expected a signature by the provider’s key, found another") {
             $0.signature = .damaged(.ps256)
         }
     }

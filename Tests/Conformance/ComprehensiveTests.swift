@@ -19,7 +19,7 @@ struct ComprehensiveTests {
     @Test("oidcc-client-test-invalid-sig-es256", arguments: all)
     func invalidES256(plan: Plan) async throws {
         try await plan.refuses(
-            "expected a signature by the provider's key, found another", { $0.clients[0].idTokenAlgorithm = .es256 },
+            "expected a signature by the provider’s key, found another", { $0.clients[0].idTokenAlgorithm = .es256 },
             idToken: { $0.signature = .damaged(.es256) })
     }
 

@@ -70,7 +70,7 @@ struct ConfigTests {
             party.fault(idToken: { $0.signature = .formerKey(.rs256) })
             func expectRefusal(_ error: AuthError?) {
                 #expect(error?.code == .invalidIDToken)
-                #expect(error?.message.contains("a matching key in the provider's key set, found none") == true)
+                #expect(error?.message.contains("a matching key in the provider’s key set, found none") == true)
             }
             _ = try await first.freshAccessToken(forceRefresh: true)
             #expect(try await first.signingKeyID == new)

@@ -49,7 +49,7 @@ struct DynamicTests {
             let party = party.with { $0.clientKey = { _ in clientKey } }
             let client = try await party.client { $0.jwks = [clientKey.publicJWK] }
             let state = try await party.signIn(client) {
-                ($0.signingKeyName, $0.isPushed) = ("the client's", true)
+                ($0.signingKeyName, $0.isPushed) = ("the client’s", true)
             }
             try await party.use(state)
             let pushed = try #require(party.provider.log(.pushedAuthorization).first?.form["request"])
@@ -72,7 +72,7 @@ struct DynamicTests {
                 return try await state.userInfo()
             }
             #expect(error?.code == .invalidResponse)
-            #expect(error?.message.contains("expected a signature by the provider's key, found another") == true)
+            #expect(error?.message.contains("expected a signature by the provider’s key, found another") == true)
         }
     }
 }

@@ -100,7 +100,7 @@ struct FAPI1Tests {
 
     @Test("fapi1-advanced-final-client-test-invalid-signature", arguments: both)
     func invalidSignature(plan: Plan) async throws {
-        try await plan.refuses("expected a signature by the provider's key, found another") {
+        try await plan.refuses("expected a signature by the provider’s key, found another") {
             $0.signature = .damaged(.ps256)
         }
     }

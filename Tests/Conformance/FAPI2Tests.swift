@@ -106,7 +106,7 @@ struct FAPI2Tests {
     @Test("fapi2-security-profile-final-client-test-remove-authorization-response-iss", arguments: open)
     func noIssuerOfResponse(plan: Plan) async throws {
         try await plan.refuses(
-            .invalidRedirect, "expected 'iss', which the provider's metadata announces, found none", after: []
+            .invalidRedirect, "expected 'iss', which the provider’s metadata announces, found none", after: []
         ) {
             $0.fault(parameter: "iss", nil)
         }

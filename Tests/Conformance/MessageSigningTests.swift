@@ -50,7 +50,7 @@ struct MessageSigningTests {
 
     @Test("fapi2-security-profile-final-client-test-ensure-jarm-with-invalid-sig-fails", arguments: signed)
     func invalidSignature(plan: Plan) async throws {
-        try await refuses(plan, "expected a signature by the provider's key, found another") {
+        try await refuses(plan, "expected a signature by the provider’s key, found another") {
             $0.signature = .damaged(.ps256)
         }
     }

@@ -128,7 +128,7 @@ import Testing
                 let error = await #expect(throws: AuthError.self) {
                     try await facebook.run(store: MemoryTokenStore())
                 }
-                #expect(error?.code == .invalidConfiguration && error?.message.contains("Facebook's") == true)
+                #expect(error?.code == .invalidConfiguration && error?.message.contains("Facebook’s") == true)
                 // Nor without Facebook: no provider redirects to a whole scheme.
                 facebook.redirect = nil
                 let whole = await #expect(throws: AuthError.self) {

@@ -85,7 +85,7 @@ extension BrowserObstacle {
         kind: .certificateRefused,
         message:
             "a browser refused the certificate of the address it must return to: let it trust the authority "
-            + "('mkcert -install' for one of mkcert's; a browser in a Snap or Flatpak has a list of its own)")
+            + "('mkcert -install' for one of mkcert’s; a browser in a Snap or Flatpak has a list of its own)")
 
     static func keyReadByOthers(_ file: String) -> BrowserObstacle {
         BrowserObstacle(
@@ -98,7 +98,7 @@ extension BrowserObstacle {
         BrowserObstacle(
             kind: .otherAddress,
             message:
-                "a browser came to \(found) instead of \(expected): the provider's page or a forwarded port has changed "
+                "a browser came to \(found) instead of \(expected): the provider’s page or a forwarded port has changed "
                 + "the address")
     }
 

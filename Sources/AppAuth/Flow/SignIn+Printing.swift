@@ -44,7 +44,7 @@ extension AuthorizationRequest {
     /// What the user can compare with the registration of the client, in lines.
     package var whatToCompare: [String] {
         let isUnknownURL = (try? SecureURL(client.id)) != nil && !client.provider.supportsClientIDMetadataDocuments
-        let doubt = " (a URL: the provider's metadata does not mention client ID metadata documents)"
+        let doubt = " (a URL: the provider’s metadata does not mention client ID metadata documents)"
         return [
             "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:",
             "  client ID: \(client.id.shownName)\(isUnknownURL ? doubt : "")",

@@ -257,7 +257,7 @@ public struct SignOut: Sendable {
 
     /// Waits until the browser has opened the one-time URL. A browser that has not done so after 30 seconds has failed.
     private static func sendOn(from listener: RedirectListener, within limit: Duration) async throws {
-        try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider's page") {
+        try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider’s page") {
             try await listener.oneTimeURLsUsed()
         }
     }

@@ -97,7 +97,7 @@ struct CurlFailure: Sendable {
         case (nil, SHIMS_CURLE_UNSUPPORTED_PROTOCOL), (nil, SHIMS_CURLE_NOT_BUILT_IN),
             (nil, SHIMS_CURLE_UNKNOWN_OPTION):
             return AuthError(
-                .unavailable, .configuration, "this system's libcurl lacks a feature: \(words)",
+                .unavailable, .configuration, "this system’s libcurl lacks a feature: \(words)",
                 outcome: .notSent)
         case (nil, SHIMS_CURLE_PEER_FAILED_VERIFICATION) where !requestBegan:
             // Temporary: the log-in page of a network, or a clock that is not set yet, must not end a program that waits.
@@ -168,7 +168,7 @@ struct CurlFailure: Sendable {
     /// libcurl's message without the part that our message already contains.
     private var words: String {
         // libcurl quotes the proxy's URL here, which may contain a password.
-        guard !detail.hasPrefix("Unsupported proxy") else { return "the proxy's URL is not supported" }
+        guard !detail.hasPrefix("Unsupported proxy") else { return "the proxy’s URL is not supported" }
         let prefix = ["SSL certificate problem: ", "SSL: "].first(where: detail.hasPrefix) ?? ""
         let words = String(detail.dropFirst(prefix.count))
         // libcurl repeats the names in a certificate as they are.

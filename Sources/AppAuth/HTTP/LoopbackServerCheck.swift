@@ -103,7 +103,7 @@ extension AuthError {
             """
             the server at \(hostAndPort) belongs to another user of this machine (number \(user); see \
             'getent passwd \(user)'), who may have taken the port of a server that has ended. Nothing was sent to it. \
-            Expected a server of this program's user, of root or of a system service: run yours as one of them, or let \
+            Expected a server of this program’s user, of root or of a system service: run yours as one of them, or let \
             it use https
             """, outcome: .notSent)
     }

@@ -56,7 +56,7 @@ package enum TrustRoots: Sendable, Hashable {
                     if configuration.additionalRoots.isEmpty { return .builtIn }
                     directory = builtIn.directory
                     if let file = builtIn.file, FileManager.default.fileExists(atPath: file) {
-                        files = [(file, "libcurl's default")]
+                        files = [(file, "libcurl’s default")]
                     }
                 }
             }
@@ -76,7 +76,7 @@ package enum TrustRoots: Sendable, Hashable {
     /// These roots, with those of the fallback. Nil if there is none, or if it cannot be read.
     var withFallback: TrustRoots? {
         guard case .chosen(let file, let bundle, let directory, let fallback?) = self else { return nil }
-        guard let roots = try? Self.read(fallback, source: "libcurl's default") else { return nil }
+        guard let roots = try? Self.read(fallback, source: "libcurl’s default") else { return nil }
         let others = bundle ?? file.flatMap { try? InputFile.read($0, atMost: 64 << 20) } ?? []
         return .chosen(file: nil, bundle: others + [0x0a] + roots, directory: directory)
     }

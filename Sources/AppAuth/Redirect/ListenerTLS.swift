@@ -24,7 +24,7 @@ final class ListenerTLS: Sendable {
                 throw AuthError(.unavailable, .redirect, "libssl could not be opened: \(reason)", outcome: .notSent)
             case SHIMS_TLS_NO_CERTIFICATE: throw Self.refusal("expected a certificate in PEM in \(certificate.file)")
             case SHIMS_TLS_NO_KEY:
-                throw Self.refusal("expected the certificate's private key in PEM, not encrypted, in \(keyFile)")
+                throw Self.refusal("expected the certificate’s private key in PEM, not encrypted, in \(keyFile)")
             case SHIMS_TLS_OTHER_KEY:
                 throw Self.refusal("the key in \(keyFile) is not that of the certificate in \(certificate.file)")
             default: throw Self.refusal("OpenSSL refuses the certificate in \(certificate.file): \(reason)")
@@ -43,7 +43,7 @@ final class ListenerTLS: Sendable {
         guard age == 0 else {
             throw Self.refusal(
                 "the certificate in \(file) "
-                    + (age > 0 ? "has expired: make another one" : "is not valid yet: check this computer's clock"))
+                    + (age > 0 ? "has expired: make another one" : "is not valid yet: check this computer’s clock"))
         }
         guard let other = hosts.first(where: { !isFor($0) }) else { return }
         let own = ["localhost", "127.0.0.1", "[::1]"].filter(isFor).joined(separator: ", ")

@@ -21,7 +21,7 @@ package struct DesktopFolders: Sendable, Hashable {
         func folder(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
         func folder(_ name: String, else fallback: String) throws -> String {
             if let found = folder(name) { return found }
-            guard let home = folder("HOME") else { throw Self.missing("$HOME to be the user's home folder") }
+            guard let home = folder("HOME") else { throw Self.missing("$HOME to be the user’s home folder") }
             return "\(home)/\(fallback)"
         }
         guard let runtime = folder("XDG_RUNTIME_DIR") else {

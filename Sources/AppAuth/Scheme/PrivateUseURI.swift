@@ -18,7 +18,7 @@ package struct PrivateUseURI: Sendable, Hashable {
             throw Self.refusal("in lower case, followed by a path without query, fragment and dots", text)
         }
         guard !Self.taken.contains(scheme) else {
-            throw Self.refusal("that is the app's own", scheme + ":")
+            throw Self.refusal("that is the app’s own", scheme + ":")
         }
         // RFC 6749 §3.1.2: no fragment. RFC 8252 §7.1: `scheme:/path`. Older registrations also have a host.
         let rest = String(text.dropFirst(scheme.count + 1))
@@ -33,7 +33,7 @@ package struct PrivateUseURI: Sendable, Hashable {
         guard let scheme = Self.scheme(of: text + ":"), scheme.isExactly(text) else {
             throw Self.refusal("in lower case", text)
         }
-        guard !Self.taken.contains(scheme) else { throw Self.refusal("that is the app's own", scheme + ":") }
+        guard !Self.taken.contains(scheme) else { throw Self.refusal("that is the app’s own", scheme + ":") }
         (string, self.scheme, isWholeScheme) = (scheme + ":", scheme, true)
     }
 

@@ -28,7 +28,7 @@ final class SecretService {
         else {
             defer { problem.deallocate() }
             throw AuthError.store(
-                entry.location, .noLibrary, "needs libsecret (Debian's package libsecret-1-0)", String(cString: problem)
+                entry.location, .noLibrary, "needs libsecret (Debian’s package libsecret-1-0)", String(cString: problem)
             )
         }
         (self.entry, self.library, self.call, self.problem) = (entry, library, call, problem)

@@ -58,7 +58,7 @@ public struct SessionEncryptionKey: Sendable {
         func refusal(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
-                "the systemd credential \(name.foundText) cannot be read: \(why). Check the unit's LoadCredential=",
+                "the systemd credential \(name.foundText) cannot be read: \(why). Check the unit’s LoadCredential=",
                 outcome: .notSent)
         }
         guard let folder else { throw refusal("$CREDENTIALS_DIRECTORY is not set") }

@@ -111,7 +111,7 @@ extension AuthorizationRequest {
                 throw refusal("expected 'iss' to be \(expected.foundText), found \(iss.foundText)")
             }
         } else if client.provider.authorizationResponseIssParameterSupported {
-            throw refusal("expected 'iss', which the provider's metadata announces, found none")
+            throw refusal("expected 'iss', which the provider’s metadata announces, found none")
         }
     }
 

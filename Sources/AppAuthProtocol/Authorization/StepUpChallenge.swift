@@ -89,8 +89,12 @@ extension AuthorizationRequest.Options {
 }
 
 extension StepUpChallenge {
-    /// Whether a person can be expected to read all of the demand.
-    package func canBeShown(with scope: [Scope]) -> Bool { demand(scope).utf8.count <= 640 }
+    /// Whether a person can be expected to read all of the demand, as it is.
+    package func canBeShown(with scope: [Scope]) -> Bool {
+        let values = acrValues + [scope.spaceDelimited ?? "", claims?.serialized() ?? ""]
+        return demand(scope).utf8.count <= 640
+            && values.allSatisfy { "'\($0)'".isExactly($0.foundText(atMost: .max)) }
+    }
 
     /// What the resource demands, for the user.
     package func demand(_ scope: [Scope]) -> String {

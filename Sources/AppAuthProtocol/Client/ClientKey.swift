@@ -90,7 +90,7 @@ public struct ClientKey: Sendable {
     ) throws {
         func refusal(_ message: String) -> AuthError {
             AuthError(
-                .invalidConfiguration, .configuration, "the client's key cannot be used: \(message)", outcome: .notSent)
+                .invalidConfiguration, .configuration, "the client’s key cannot be used: \(message)", outcome: .notSent)
         }
         let key: PrivateKey
         do { key = try read() } catch {

@@ -48,7 +48,7 @@ public struct DecryptionKey: Sendable {
     private init(_ read: () throws(JOSEError) -> RecipientKey) throws {
         do { key = try read() } catch {
             throw AuthError(
-                .invalidConfiguration, .configuration, "the client's decryption key cannot be used: \(error)",
+                .invalidConfiguration, .configuration, "the client’s decryption key cannot be used: \(error)",
                 outcome: .notSent)
         }
     }

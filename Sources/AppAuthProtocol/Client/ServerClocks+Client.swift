@@ -17,6 +17,6 @@ extension Environment {
     /// if it is known and plausible, otherwise this machine's.
     package func time(of client: Client) -> (date: Date, clock: String) {
         let now = now()
-        return serverClocks.clock(of: client, at: now)?.time(at: now) ?? (now.wall, "this computer's clock")
+        return serverClocks.clock(of: client, at: now)?.time(at: now) ?? (now.wall, "this computer’s clock")
     }
 }

@@ -69,7 +69,7 @@ package struct DPoPKey: Sendable, Hashable {
     private static func attempt<Value>(_ work: () throws(JOSEError) -> Value) throws -> Value {
         do { return try work() } catch {
             var failure = AuthError(
-                .unavailable, .configuration, "the session's DPoP key cannot be used: \(error)", outcome: .notSent)
+                .unavailable, .configuration, "the session’s DPoP key cannot be used: \(error)", outcome: .notSent)
             failure.needsPIN = error == .needsPIN
             throw failure
         }

@@ -39,7 +39,7 @@ package struct DPoPProof: Sendable {
         claims["nonce"] = nonce.map(JSON.string)
         do { return try JWS.sign(.object(claims), header: header, with: key) } catch {
             throw AuthError(
-                .unavailable, .configuration, "the session's DPoP key cannot be used: \(error)", outcome: .notSent)
+                .unavailable, .configuration, "the session’s DPoP key cannot be used: \(error)", outcome: .notSent)
         }
     }
 }

@@ -35,15 +35,15 @@ package struct ServerClock: Sendable, Hashable {
     /// Returns the server's time at a later time, and whose clock it is; nil if it is unknown or implausible.
     func time(at timestamp: Timestamp) -> (date: Date, clock: String)? {
         guard isPlausible, let date = date(at: timestamp) else { return nil }
-        return (date, "the provider's clock")
+        return (date, "the provider’s clock")
     }
 
     /// The difference of the two clocks, for messages.
     package var skewDescription: String {
         let seconds = Int(skew.rounded())
         return abs(seconds) < 2
-            ? "the provider's clock agrees with this computer's"
-            : "the provider's clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") this computer's. "
-                + "Check this computer's clock (timedatectl)"
+            ? "the provider’s clock agrees with this computer’s"
+            : "the provider’s clock is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") this computer’s. "
+                + "Check this computer’s clock (timedatectl)"
     }
 }

@@ -234,7 +234,7 @@ public struct IDTokenVerifier: Sendable {
     /// not by the other one, this machine's is that of the issuer.
     private func currentTime(for claims: JSON.Object) -> (date: Date, clock: String) {
         let now = now()
-        let own = (date: now.wall, clock: "this computer's clock")
+        let own = (date: now.wall, clock: "this computer’s clock")
         guard let theirs = serverClock?.time(at: now) else { return own }
         func isNow(_ clock: Date) -> Bool? {
             claims["iat"]?.double.map { abs(clock.timeIntervalSince1970 - $0) <= client.idTokenRules.leeway.seconds }
@@ -244,8 +244,8 @@ public struct IDTokenVerifier: Sendable {
 
     private static func skew(_ message: String, _ serverClock: ServerClock?) -> AuthError {
         let measured =
-            serverClock.map { "According to the provider's Date field, \($0.skewDescription)" }
-            ?? "Check this computer's clock (timedatectl)"
+            serverClock.map { "According to the provider’s Date field, \($0.skewDescription)" }
+            ?? "Check this computer’s clock (timedatectl)"
         return AuthError(.clockSkew, .idToken, "invalid ID token: \(message). \(measured)", isTemporary: true)
     }
 }

@@ -92,8 +92,8 @@ enum SignatureFinding {
     /// The error message for an invalid signature.
     var message: String {
         self == .keyUnknown
-            ? "expected a matching key in the provider's key set, found none"
-            : "expected a signature by the provider's key, found another"
+            ? "expected a matching key in the provider’s key set, found none"
+            : "expected a signature by the provider’s key, found another"
     }
 }
 

@@ -79,8 +79,10 @@ extension Substring.UnicodeScalarView {
 }
 
 extension Unicode.Scalar {
-    /// An escape counts as a character of words: it is decoded next.
+    /// An escape counts as a character of words: it is decoded next. Marks do not, since some conversions drop them.
     fileprivate var isOfWords: Bool {
-        properties.isAlphabetic || properties.numericType != nil || ["-", "_", "~", "%"].contains(self)
+        let marks: [Unicode.GeneralCategory] = [.nonspacingMark, .spacingMark, .enclosingMark]
+        return properties.isAlphabetic && !marks.contains(properties.generalCategory)
+            || properties.numericType != nil || ["-", "_", "~", "%"].contains(self)
     }
 }

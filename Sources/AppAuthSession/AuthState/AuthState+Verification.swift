@@ -42,7 +42,7 @@ extension AuthState {
         case nil:
             return .unverified(
                 AuthError(
-                    .timeout, .keys, "expected the provider's keys within 10 s, found none", isTemporary: true))
+                    .timeout, .keys, "expected the provider’s keys within 10 s, found none", isTemporary: true))
         }
     }
 
@@ -77,7 +77,7 @@ extension AuthState {
         guard new != old, record.end == nil else { return false }
         // Another task may have adopted newer metadata meanwhile.
         guard record.client.provider == old else { return true }
-        environment.logger.info("session: the provider's keys or algorithms for ID tokens have changed")
+        environment.logger.info("session: the provider’s keys or algorithms for ID tokens have changed")
         var client = record.client
         client.provider = new
         record.change(client)

@@ -11,7 +11,7 @@ struct ClientCredentials: Command {
             --client-key key.pem
             """)
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
+    @Option(parsing: .unconditional, help: "The provider’s issuer URL.")
     var issuer: String?
     @Option(
         name: .customLong("token-endpoint"), parsing: .unconditional,

@@ -67,7 +67,7 @@ struct Demo: Command {
             case .redirected:
                 console.waitForBrowser(false)
                 story.tell("The browser came back with a code, and with the right state and issuer.")
-            case .signedIn: story.tell("Exchanged the code, and verified the ID token's signature and claims.")
+            case .signedIn: story.tell("Exchanged the code, and verified the ID token’s signature and claims.")
             }
         }
         let state = try await signIn.run(store: MemoryTokenStore())

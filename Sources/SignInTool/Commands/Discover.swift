@@ -4,7 +4,7 @@ internal import ArgumentParser
 /// The command `sign-in discover`.
 struct Discover: Command {
     static let configuration = CommandConfiguration(
-        commandName: "discover", abstract: "Checks and prints a provider's metadata.",
+        commandName: "discover", abstract: "Checks and prints a provider’s metadata.",
         discussion: "Example: sign-in discover https://accounts.example.org")
 
     @Argument(help: "The issuer URL.")

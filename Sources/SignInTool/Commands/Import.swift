@@ -13,14 +13,14 @@ struct OwnFileOptions: ParsableArguments, Sendable {
     var secretFile: String?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key: a file, or a URI of a key in a device.", completion: .file())
+        help: "The client’s private key: a file, or a URI of a key in a device.", completion: .file())
     var keyFile: String?
     @Option(
         name: .customLong("client-assertion-file"), parsing: .unconditional,
         help: "A file with a JWT of another issuer, which authenticates the client.", completion: .file())
     var assertionFile: String?
     @Option(
-        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user's password.",
+        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user’s password.",
         completion: .file())
     var passwordFile: String?
     @Option(

@@ -36,7 +36,7 @@ struct Logout: Command {
     var keyFile: String?
     @Option(
         name: .customLong("revocation-endpoint"), parsing: .unconditional,
-        help: "The URL of the revocation endpoint, if the provider's metadata has none.")
+        help: "The URL of the revocation endpoint, if the provider’s metadata has none.")
     var revocationEndpoint: String?
     @OptionGroup var session: SessionOptions
     @Flag(help: .json) var json = false

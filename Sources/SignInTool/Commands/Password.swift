@@ -12,7 +12,7 @@ struct Password: Command {
             --password-file FILE
             """)
 
-    @Option(parsing: .unconditional, help: "The provider's issuer URL.")
+    @Option(parsing: .unconditional, help: "The provider’s issuer URL.")
     var issuer: String
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
@@ -20,7 +20,7 @@ struct Password: Command {
     @Option(parsing: .unconditional, help: "The user name.")
     var username: String
     @Option(
-        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user's password.",
+        name: .customLong("password-file"), parsing: .unconditional, help: "A file with the user’s password.",
         completion: .file())
     var passwordFile: String
     @Option(parsing: .unconditional, help: "The scopes to request, separated by spaces.")

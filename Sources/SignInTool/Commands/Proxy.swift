@@ -23,7 +23,7 @@ struct Proxy: Command {
     var port: UInt16?
     @Option(
         parsing: .unconditional,
-        help: "The path of a Unix socket, in place of a port. Only this user's programs can open it.",
+        help: "The path of a Unix socket, in place of a port. Only this user’s programs can open it.",
         completion: .file())
     var socket: String?
     @Option(

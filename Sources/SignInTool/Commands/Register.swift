@@ -14,14 +14,14 @@ struct Register: Command {
     @Option(
         name: .customLong("issuer"), parsing: .unconditionalSingleValue,
         help: """
-            The provider's issuer URL. With --client-document, an issuer at which 'sign-in login --client-document' uses \
+            The provider’s issuer URL. With --client-document, an issuer at which 'sign-in login --client-document' uses \
             the document: give it for each one.
             """)
     var issuers: [String] = []
     @Option(
         name: .customLong("client-document"), parsing: .unconditional,
         help: """
-            The https URL at which you publish the client's metadata: nothing is sent, and the document for this URL is \
+            The https URL at which you publish the client’s metadata: nothing is sent, and the document for this URL is \
             printed, with the redirect URI of each --issuer.
             """)
     var document: String?
@@ -33,7 +33,7 @@ struct Register: Command {
     var scope: String?
     @Option(
         name: .customLong("registration-endpoint"), parsing: .unconditional,
-        help: "The URL of the registration endpoint, if the provider's metadata has none.")
+        help: "The URL of the registration endpoint, if the provider’s metadata has none.")
     var registrationEndpoint: String?
     @Option(name: .customLong("client-name"), parsing: .unconditional, help: "The name of the client that users see.")
     var name: String?
@@ -51,7 +51,7 @@ struct Register: Command {
     var method: ClientOptions.Method?
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
-        help: "The client's private key for private_key_jwt: unencrypted PEM, or a JWK.",
+        help: "The client’s private key for private_key_jwt: unencrypted PEM, or a JWK.",
         completion: .file())
     var keyFile: String?
     @Flag(help: .json) var json = false

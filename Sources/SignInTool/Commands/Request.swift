@@ -25,7 +25,7 @@ struct Request: Command {
     @Flag(
         name: .customLong("step-up"),
         help: """
-            If the resource is one of the session's, and requires another sign-in or more scopes, sign in again and \
+            If the resource is one of the session’s, and requires another sign-in or more scopes, sign in again and \
             repeat the request.
             """)
     var stepUp = false
@@ -218,17 +218,18 @@ struct Request: Command {
         }
         // Whoever has to agree must see all of it.
         guard challenge.canBeShown(with: scope) else {
-            let (classes, isOfClaims) = (challenge.acrValues.count, challenge.claims != nil)
             let (what, option) =
-                !scope.isEmpty
-                ? ("\(scope.count) scopes, too many", "--scope")
-                : isOfClaims
-                    ? ("claims, too many", "--param claims=JSON")
-                    : ("\(classes) classes of authentication, too \(classes == 1 ? "long" : "many")", "--acr-values")
+                if !scope.isEmpty {
+                    ("\(scope.count) scopes", "--scope")
+                } else if challenge.claims != nil {
+                    ("claims", "--param claims=JSON")
+                } else {
+                    ("\(challenge.acrValues.count) classes of authentication", "--acr-values")
+                }
             var error = AuthError(
                 .invalidResponse, .authorization,
-                "\(api) requires \(what) to show. Name those that you want it to have with \(option)", outcome: .notSent
-            )
+                "\(api) requires \(what), too many or too odd to show. Name those that you want it to have with \(option)",
+                outcome: .notSent)
             error.message += ". Sign in with: \(line.shellLine)"
             throw error
         }

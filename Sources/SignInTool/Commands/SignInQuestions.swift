@@ -128,7 +128,7 @@ struct SignInQuestions {
         words += ["--client-id", id]
         guard isPreset, !login.client.isGiven else { return }
         let file = try await answer(
-            "A file with the client's secret, or only Enter for none: ", expecting: nil,
+            "A file with the client’s secret, or only Enter for none: ", expecting: nil,
             orElse: WrongUsage("expected --client-secret-file")
         ) { text in
             if !text.isEmpty { _ = try SecretFile.read(text, of: nil) }

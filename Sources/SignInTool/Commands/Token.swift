@@ -23,7 +23,7 @@ struct Token: Command {
     var format = TokenFormat.token
     @Option(
         parsing: .unconditional,
-        help: "The mail account, for xoauth2 and oauthbearer. (default: the user's email address or name)")
+        help: "The mail account, for xoauth2 and oauthbearer. (default: the user’s email address or name)")
     var user: String?
     @OptionGroup var session: SessionOptions
     @Flag(help: .json) var json = false

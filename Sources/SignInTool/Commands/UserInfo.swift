@@ -4,7 +4,7 @@ internal import ArgumentParser
 /// The command `sign-in userinfo`.
 struct UserInfo: Command {
     static let configuration = CommandConfiguration(
-        commandName: "userinfo", abstract: "Prints the user's claims from the userinfo endpoint.",
+        commandName: "userinfo", abstract: "Prints the user’s claims from the userinfo endpoint.",
         discussion: "Example: sign-in userinfo --profile work")
 
     @OptionGroup var session: SessionOptions

@@ -11,7 +11,7 @@ struct GitHelper: CredentialHelper {
             Example: git config --global credential.https://git.example.org.helper ''
             git config --global --add credential.https://git.example.org.helper \\
               '!sign-in helper git --host git.example.org --profile work'
-            The empty value keeps git's other helpers from storing the token.
+            The empty value keeps git’s other helpers from storing the token.
             """)
 
     @OptionGroup var server: ServerOptions

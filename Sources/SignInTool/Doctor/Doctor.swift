@@ -8,7 +8,7 @@ struct Doctor: Command {
         discussion: """
             Example: sign-in doctor --issuer https://accounts.example.org --client-id my-app
 
-            With the options of a sign-in, or the profile or session of one, it checks that sign-in too. It sends the client's \
+            With the options of a sign-in, or the profile or session of one, it checks that sign-in too. It sends the client’s \
             secret only to that provider. The exit status is 1 if something will not work.
             """)
 

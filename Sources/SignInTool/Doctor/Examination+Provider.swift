@@ -36,7 +36,7 @@ extension Examination {
                         .complete(provider, with: endpoint, policy: configuration.idTokenRules.issuer)) ?? provider
                 if (try? client.provider.url(of: endpoint)) == .some(nil) {
                     examination.add(
-                        Finding(.endpointMissing, "the provider's metadata has no \(endpoint.rawValue.foundText)"))
+                        Finding(.endpointMissing, "the provider’s metadata has no \(endpoint.rawValue.foundText)"))
                 }
             }
             do { try client.provider.requirePKCE() } catch let error as AuthError {
@@ -121,14 +121,14 @@ extension Examination {
         if let listed = provider.scopes {
             let others = scope.filter { !listed.contains($0.rawValue) && $0 != .openID }
             if let names = others.spaceDelimited {
-                add(Finding(.scopeUnlisted, "the provider's metadata does not list these scopes: \(names.foundText)"))
+                add(Finding(.scopeUnlisted, "the provider’s metadata does not list these scopes: \(names.foundText)"))
             }
             if listed.contains(Scope.offlineAccess.rawValue), !scope.contains(.offlineAccess) {
                 add(Finding(.noRefreshToken, "the scope lacks offline_access, so a session ends with its first token"))
             }
         }
         if usesDPoP, provider.document["dpop_signing_alg_values_supported"] == nil {
-            add(Finding(.dpopUnlisted, "the provider's metadata does not mention DPoP"))
+            add(Finding(.dpopUnlisted, "the provider’s metadata does not mention DPoP"))
         }
     }
 }

@@ -120,27 +120,27 @@ extension Finding.Name {
         case .loopbackBlocked:
             "Bring up the loopback interface (ip link set lo up), and let the firewall pass 127.0.0.1 and ::1."
         case .otherUsers: "If other people use this computer, sign in where this check is possible."
-        case .clockOff: "Set this computer's clock (timedatectl set-ntp true)."
+        case .clockOff: "Set this computer’s clock (timedatectl set-ntp true)."
         case .nameUnresolved:
             "Check the spelling of the host, the network, the VPN and the name server (resolvectl status)."
         case .unreachable: "Check the host and the port, the network, the VPN and the firewall."
         case .proxyUnusable: "Check https_proxy and all_proxy. no_proxy lists the hosts that need no proxy."
         case .proxyRefusesUser:
-            "Check the name and password in the proxy's URL. If it requires another method, use --proxy-auth digest, ntlm "
+            "Check the name and password in the proxy’s URL. If it requires another method, use --proxy-auth digest, ntlm "
                 + "or negotiate."
         case .tlsUnusable:
             "Check that the server speaks https at this port, with TLS 1.2 or newer, and that no program on the way "
                 + "intercepts it."
         case .caMissing:
             "Name the root certificate of the server, or of the proxy that inspects TLS, with --ca-file PEM. For all "
-                + "programs: add it to the system's (update-ca-certificates)."
+                + "programs: add it to the system’s (update-ca-certificates)."
         case .caFileUnusable:
             "Correct --ca-file, or the variable CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR that is named."
         case .certificateDate:
-            "If this computer's clock is wrong, set it (timedatectl). Otherwise, the server needs a new certificate."
-        case .certificateHost: "Use the host name that is in the certificate. The provider's documentation has it."
+            "If this computer’s clock is wrong, set it (timedatectl). Otherwise, the server needs a new certificate."
+        case .certificateHost: "Use the host name that is in the certificate. The provider’s documentation has it."
         case .otherUsersServer: "Run the server as this user, or let it use https."
-        case .issuerInvalid: "Use the provider's issuer as its documentation has it: https://HOST, often with a path."
+        case .issuerInvalid: "Use the provider’s issuer as its documentation has it: https://HOST, often with a path."
         case .issuerMismatch:
             "If you trust the provider, name it as it calls itself: the host, the port and a slash at the end count."
         case .metadataMissing:
@@ -149,15 +149,15 @@ extension Finding.Name {
         case .metadataInvalid, .keysUnusable, .pkceUnsupported: "Report this to the provider: its metadata is wrong."
         case .endpointMissing:
             "Check that the issuer is right. If the provider has no OpenID Connect, use --scope without openid."
-        case .endpointFailing: "Try again later, or look at the provider's status page."
+        case .endpointFailing: "Try again later, or look at the provider’s status page."
         case .clientUnknown: "Compare --client-id with the one that the provider shows for your app."
         case .clientNotAllowed:
             "At the provider, allow the client the authorization code flow, and if it is for apps without a secret, "
                 + "register it as a public one."
         case .clientConfiguration: "Correct the option that is named."
-        case .secretMissing: "Write the client's secret to a file, and name it with --client-secret-file."
+        case .secretMissing: "Write the client’s secret to a file, and name it with --client-secret-file."
         case .secretWrong:
-            "Compare the contents of --client-secret-file with the provider's. If it is right, try --client-auth post or "
+            "Compare the contents of --client-secret-file with the provider’s. If it is right, try --client-auth post or "
                 + "basic."
         case .redirectUnregistered:
             "Register this redirect URI at the provider, or use the registered one with --redirect-port, --redirect-host "

@@ -65,7 +65,7 @@ struct ExplainedStep: Sendable {
             "Gets the public keys with which the provider signs.", "RFC 7517 §5, OpenID Connect Core §10.1.1",
             "Keys that are too weak, or of an unknown type, are not used."),
         .userInfo: .init(
-            "Gets the user's claims with the access token.", "OpenID Connect Core §5.3",
+            "Gets the user’s claims with the access token.", "OpenID Connect Core §5.3",
             "The 'sub' must be that of the ID token (§5.3.2)."),
         .resource: .init("Sends the request to the API with the access token.", "RFC 6750 §2.1, RFC 9449 §7.1"),
         .revocation: .init("Tells the provider that the token is no longer needed.", "RFC 7009 §2.1"),
@@ -86,7 +86,7 @@ struct ExplainedStep: Sendable {
         case .refreshToken?:
             .init(
                 "Exchanges the refresh token for a new access token. It is sent once: the provider may replace it.",
-                "RFC 6749 §6", type + " An ID token must be the same user's (OpenID Connect Core §12.2).")
+                "RFC 6749 §6", type + " An ID token must be the same user’s (OpenID Connect Core §12.2).")
         case .deviceCode?: .init("Asks whether the user has agreed on the other device.", "RFC 8628 §3.4", type)
         case .clientCredentials?: .init("Gets a token for the client itself.", "RFC 6749 §4.4.2", type)
         case .tokenExchange?: .init("Exchanges the token for one of another service.", "RFC 8693 §2.1", type)

@@ -15,7 +15,7 @@ struct ClientOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("client-key"), parsing: .unconditional,
         help: """
-            The client's private key for private_key_jwt: a file with unencrypted PEM, a TPM's PEM or a JWK, or a URI of a key \
+            The client’s private key for private_key_jwt: a file with unencrypted PEM, a TPM’s PEM or a JWK, or a URI of a key \
             in a device: handle:0x81000001, or handle:0x81000001?pass to be asked for its PIN, pkcs11:…
             """,
         completion: .file())
@@ -37,7 +37,7 @@ struct ClientOptions: ParsableArguments, Sendable {
 
     func validate() throws {
         if assertionFile != nil, secretFile != nil || keyFile != nil || method != nil || audience != nil {
-            throw ValidationError("--client-assertion-file takes no other option for the client's authentication")
+            throw ValidationError("--client-assertion-file takes no other option for the client’s authentication")
         }
         // RFC 7512 §2.4. The command line is stored and shown.
         if let keyFile, keyFile.hasPrefix("pkcs11:"), keyFile.contains("pin-value") {
@@ -64,7 +64,7 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// it (RFC 6749 §2.3.1).
     func requireIssuer(_ issuer: String?) throws {
         guard issuer == nil, secretFile != nil || keyFile != nil || assertionFile != nil else { return }
-        throw WrongUsage("the client's credential is for one provider: name its --issuer")
+        throw WrongUsage("the client’s credential is for one provider: name its --issuer")
     }
 
     /// The options as they were given, for another command line. The path of a pipe is `FILE`, as in the help: its

@@ -17,13 +17,13 @@ enum OptionTitle {
 struct UsualOptions: ParsableArguments, Sendable {
     @Option(
         parsing: .unconditional,
-        help: "The provider's issuer URL. On a terminal, 'sign-in login' asks for what is missing.")
+        help: "The provider’s issuer URL. On a terminal, 'sign-in login' asks for what is missing.")
     var issuer: String?
     @Option(
         parsing: .unconditional,
         help: """
             A provider that needs more than the standards, instead of --issuer: google, github, or entra:TENANT, where \
-            TENANT is a tenant's ID, organizations, consumers or common. Entra's redirect host is localhost.
+            TENANT is a tenant’s ID, organizations, consumers or common. Entra’s redirect host is localhost.
             """, completion: ProviderOptions.Preset.completion, transform: ProviderOptions.Preset.init(_:))
     var preset: ProviderOptions.Preset?
     @Option(

@@ -32,6 +32,6 @@ extension Console {
         show("  issuer: \(question.issuer.shownHost)")
         if let hosts = question.hostsElsewhere { show("  other servers: \(hosts)") }
         return try await ask(
-            "If a page that opens is not the issuer's, the issuer gets access to what you have there. Sign in?")
+            "If a page that opens is not the issuer’s, the issuer gets access to what you have there. Sign in?")
     }
 }

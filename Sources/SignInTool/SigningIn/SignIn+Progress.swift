@@ -66,7 +66,7 @@ extension SignIn {
             }
             ways.offerPasting()
             if canUseDevice { ways.offerDevice() }
-        case .wrongPaste(let error): console.say("That address can't be used: \(error.message).")
+        case .wrongPaste(let error): console.say("That address can’t be used: \(error.message).")
         case .foreignRedirect:
             console.sayOnce(
                 "The browser came back without the state of this sign-in. Still waiting.")
@@ -76,7 +76,7 @@ extension SignIn {
         case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
         case .requesting(let request):
             for parameter in request.overruled {
-                console.say("The provider's own address has \(parameter.shownName). Your option takes its place.")
+                console.say("The provider’s own address has \(parameter.shownName). Your option takes its place.")
             }
             console.advice.note(request.client.authentication, at: request.client.provider)
             if console.isExplaining { Explanation().show(request) }

@@ -29,7 +29,7 @@ extension SignInTarget {
                 throw error
             }
             console.say("\(error.message.asSentence).")
-            console.say("The client that was registered by an earlier sign-in can't be used: registering once more.")
+            console.say("The client that was registered by an earlier sign-in can’t be used: registering once more.")
             let value = try await target(former).withAcceptedScope(console, signIn)
             try await session.removeSession(of: former)
             return value

@@ -116,11 +116,11 @@ struct Advice: Sendable {
         let page = "if this network has a log-in page, open it in a browser first"
         switch problem {
         case .untrustedRoot where !arguments.contains("--ca-file"):
-            return "\(page); if you trust its authority, name the authority's certificate with --ca-file"
+            return "\(page); if you trust its authority, name the authority’s certificate with --ca-file"
         case .untrustedRoot, .certificateHost: return page
         case .certificateDate:
             return
-                "this computer's date is \(Timestamp.current.wall.formatted(.iso8601)): if that is wrong, set it (timedatectl)"
+                "this computer’s date is \(Timestamp.current.wall.formatted(.iso8601)): if that is wrong, set it (timedatectl)"
         default: return nil
         }
     }
@@ -137,7 +137,7 @@ struct Advice: Sendable {
         case .clientSecretBasic where known.methods?.contains("client_secret_post") == false,
             .clientSecretBasic where description.contains("secret is wrong") || description.contains("invalid secret"),
             .clientSecretPost:
-            "check the client's secret"
+            "check the client’s secret"
         // RFC 6749 §2.3.1: both parts are form-encoded first, which several servers do not decode.
         case .clientSecretBasic: "if the provider does not read the header as it should, use --client-auth post"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
@@ -173,7 +173,7 @@ extension Console {
     func sayLeftOut(_ scopes: [Scope]) {
         let names = scopes.spaceDelimited ?? ""
         say(
-            "Not requested, because the provider or the client's registration does not list it: \(names). To request it "
+            "Not requested, because the provider or the client’s registration does not list it: \(names). To request it "
                 + "anyway, use --scope.")
     }
 
@@ -181,6 +181,6 @@ extension Console {
     /// (RFC 9449 §5.1).
     func sayIfWithoutDPoP(_ provider: ProviderMetadata) {
         guard provider.document["dpop_signing_alg_values_supported"] == nil else { return }
-        say("The provider's metadata does not mention DPoP. If the sign-in fails, leave out --dpop.")
+        say("The provider’s metadata does not mention DPoP. If the sign-in fails, leave out --dpop.")
     }
 }

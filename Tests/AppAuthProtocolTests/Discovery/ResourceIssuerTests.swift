@@ -275,7 +275,7 @@ struct ResourceIssuerTests {
         let error = refusal { try Self.request(provider(true)) }
         #expect(error?.code == .invalidMetadata && error?.message.contains("'\(name)'") == true)
         if name == "login_hint" {
-            #expect(try Self.request(provider(false)).url.contains("policy=1&\(name)=x"), "the app's own metadata")
+            #expect(try Self.request(provider(false)).url.contains("policy=1&\(name)=x"), "the app’s own metadata")
         }
     }
 

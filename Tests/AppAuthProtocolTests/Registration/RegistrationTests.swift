@@ -257,7 +257,7 @@ struct RegistrationTests {
 
     @Test(arguments: [
         ("guess", "expected a supported 'token_endpoint_auth_method', found 'guess'"),
-        ("private_key_jwt", "expected the name of the client's key"),
+        ("private_key_jwt", "expected the name of the client’s key"),
     ])
     func `a registered method that cannot be used makes no client`(method: String, message: String) async throws {
         try await World.run { world in

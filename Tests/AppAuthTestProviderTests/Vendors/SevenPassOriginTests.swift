@@ -1,6 +1,7 @@
 import AppAuthTestProvider
 import HTTPTypes
 import JOSE
+import TestFixtures
 import Testing
 
 /// The servers of 7Pass: issuer, API, pages and Facebook are at origins of their own.
@@ -144,18 +145,21 @@ import Testing
     @Test(arguments: Role.allCases)
     func `an occupied address leaves nothing behind`(occupied: Role) async throws {
         try await withSevenPass { flow in
-            func parts(_ role: Role) throws -> (host: String, port: Int) {
-                let parts = flow.sevenPass.origin(of: role).split(separator: ":")
-                return try (String(parts[1].dropFirst(2)), #require(Int(parts[2])))
+            func host(_ role: Role) -> String {
+                String(flow.sevenPass.origin(of: role).split(separator: ":")[1].dropFirst(2))
             }
-            var configuration = SevenPass.Configuration()
-            configuration.options.port = try parts(occupied).port
-            await #expect(throws: ProviderError.self) { try await SevenPass.start(configuration) }
-            // The other addresses are free again.
-            for role in Role.allCases where role != occupied {
-                var other = Sbanken.Configuration()
-                (other.options.host, other.options.port) = try (parts(role).host, parts(occupied).port)
-                try await withDouble(Sbanken.start(other)) { _ in }
+            var other = Sbanken.Configuration()
+            (other.options.host, other.options.port) = (host(occupied), freePort())
+            try await withDouble(Sbanken.start(other)) { _ in
+                var configuration = SevenPass.Configuration()
+                configuration.options.port = other.options.port
+                await #expect(throws: ProviderError.self) { try await SevenPass.start(configuration) }
+                // The other addresses are free again.
+                for role in Role.allCases where role != occupied {
+                    var other = other
+                    other.options.host = host(role)
+                    try await withDouble(Sbanken.start(other)) { _ in }
+                }
             }
         }
     }

@@ -107,7 +107,7 @@ struct ForeignPageTests {
                 let (pages, error) = try await Flow().run(
                     page, at: "http://\(authority)/page", world, world.environment)
                 #expect(error?.code == .transport && error?.outcome == .notSent && error?.isTemporary == false)
-                for word in [authority, "number 1999", "Expected a server of this program's user"] {
+                for word in [authority, "number 1999", "Expected a server of this program’s user"] {
                     #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
                 }
                 #expect(pages == [])

@@ -53,7 +53,7 @@ struct SignedSignInTests {
             let asked = options(.queryJWT) { $0.prompt = ["none"] }
             let error = try #require(await authError { try await signIn(world, asked) })
             #expect(error.code == .invalidRedirect && error.server == nil)
-            #expect(error.message.contains("by the provider's key, found another"))
+            #expect(error.message.contains("by the provider’s key, found another"))
         }
     }
 

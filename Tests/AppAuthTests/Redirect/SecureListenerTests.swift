@@ -260,7 +260,7 @@ struct SecureListenerTests {
             let place = wrong ?? file
             #expect(
                 await refusal(file, wrong)
-                    == "expected the certificate's private key in PEM, not encrypted, in \(place)")
+                    == "expected the certificate’s private key in PEM, not encrypted, in \(place)")
         }
         #expect(
             await refusal(file, other + ".key")
@@ -276,7 +276,7 @@ struct SecureListenerTests {
         let early = try authority.issue("IP:127.0.0.1", from: "20991231000000Z")
         #expect(
             await refusal(early + ".pem", early + ".key")
-                == "the certificate in \(early).pem is not valid yet: check this computer's clock")
+                == "the certificate in \(early).pem is not valid yet: check this computer’s clock")
         let weak = try authority.issue("IP:127.0.0.1", key: "rsa:512")
         #expect(
             await refusal(weak + ".pem", weak + ".key")

@@ -173,7 +173,7 @@ struct HostileHelperTests {
         try await session.listener().close()
     }
 
-    @Test(.enabled(if: isRoot, "only root can make another user's folder")) func `another user's folder is refused`()
+    @Test(.enabled(if: isRoot, "only root can make another user’s folder")) func `another user's folder is refused`()
         async throws
     {
         chown(session.folders.runtime, 65534, 65534)

@@ -18,7 +18,7 @@ struct PrivateUseURITests {
     func `a scheme that belongs to others is refused, and named`(uri: String) throws {
         let error = try #require(throws: AuthError.self) { try DesktopFixture.redirect(uri: uri) }
         #expect(error.code == .invalidConfiguration)
-        #expect(error.message.contains("app's own") && error.message.contains(uri.prefix { $0 != ":" }))
+        #expect(error.message.contains("app’s own") && error.message.contains(uri.prefix { $0 != ":" }))
     }
 
     @Test(arguments: [

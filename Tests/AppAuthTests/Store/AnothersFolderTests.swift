@@ -7,7 +7,7 @@ import Testing
 @testable import AppAuth
 
 /// Root in the folder of another user, as with `sudo` and that user's home folder.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can make another user's folder"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: geteuid() == 0, "only root can make another user’s folder"))
 struct AnothersFolderTests {
     private static let nobody: uid_t = 65534
 

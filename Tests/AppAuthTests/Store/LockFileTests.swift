@@ -70,7 +70,7 @@ struct LockFileTests {
         Issue.record("expected the number of the closed file, found others")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"))
+    @Test(.enabled(if: geteuid() == 0, "only root can make another user’s file"))
     func `a lock file of another user is refused, and left alone`() async throws {
         let folder = try StoreFolder()
         try await folder.store.refreshLock().release()

@@ -61,7 +61,7 @@ struct RecoveryTests {
         #expect(try await folder.store.update { $0 }?.refreshToken == Secret("after"))
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"))
+    @Test(.enabled(if: geteuid() == 0, "only root can make another user’s file"))
     func `room that belongs to another user is not written to`() async throws {
         let folder = try StoreFolder()
         try await folder.store.replace(with: try StoreFolder.record(token: "before"))

@@ -62,7 +62,7 @@ enum Main {
     private static func becomeListener(_ arguments: [String]) -> Failure {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         guard readlink("/proc/self/exe", &path, path.count - 1) > 0, let name = strrchr(path, CInt(UInt8(ascii: "/")))
-        else { return Failure("this program's folder is not known") }
+        else { return Failure("this program’s folder is not known") }
         let folder = String(decoding: path.prefix(while: { $0 != 0 }).map(UInt8.init(bitPattern:)), as: UTF8.self)
             .dropLast(strlen(name))
         let program = "\(folder)/listener-bench"

@@ -134,6 +134,6 @@ extension Plan {
     var dpop: DPoPAlgorithm? { [.fapi2, .fapi2Signed].contains(profile) ? .es256 : nil }
 
     var authentication: ClientAuthentication {
-        isFinancial ? .privateKeyJWT(keyNamed: "the client's") : .clientSecretBasic(Secret(Self.secret))
+        isFinancial ? .privateKeyJWT(keyNamed: "the client’s") : .clientSecretBasic(Secret(Self.secret))
     }
 }

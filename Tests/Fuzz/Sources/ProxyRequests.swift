@@ -86,7 +86,7 @@ enum ProxyRequests {
         expect(!["TRACE", "CONNECT"].contains(request.method.rawValue), "a method that shows the token")
         let names = Set(request.headerFields.map(\.name.canonicalName))
         let own: Set = ["authorization", "cookie", "host", "connection", "transfer-encoding", "content-length"]
-        expect(names.isDisjoint(with: own), "a field of the client's own")
+        expect(names.isDisjoint(with: own), "a field of the client’s own")
         if let name = request.headerFields[.upgrade] {
             expect(name == "websocket" && request.method == .get, "another protocol: \(name)")
             expect(request.headerFields[values: .secWebSocketKey].count == 1, "a handshake without a key")

@@ -92,7 +92,7 @@ extension Remedy {
         Remedy(
             "a wrong secret",
             "sign-in login --issuer ISSUER --client-id demo-confidential --client-secret-file /etc/hostname",
-            prints: "; check the client's secret", .replacing("/etc/hostname", with: "\"$HOME/secret\"")
+            prints: "; check the client’s secret", .replacing("/etc/hostname", with: "\"$HOME/secret\"")
         ) { fixture in
             let secret = try #require(RegisteredClient.demoConfidential.secret)
             try Data(secret.utf8).write(to: URL(filePath: fixture.home + "/secret"))
@@ -219,7 +219,7 @@ extension Remedy {
             "several sessions", "sign-in token", prints: "choose one:\n", .adding("--profile work"), status: 2
         ) { fixture in for name in ["home", "work"] { try await fixture.signIn(profile: name) } },
         Remedy(
-            "a helper without a session's name", "\(request) | sign-in helper git --host git.example.org get",
+            "a helper without a session’s name", "\(request) | sign-in helper git --host git.example.org get",
             prints: "--profile work", .adding("--profile work"), status: 2
         ) { try await $0.signIn(profile: "work") },
         Remedy(

@@ -75,7 +75,7 @@ struct ExplainTests {
                 "[redirect] received the response to this request: its state is the one",
                 "[token] Exchanges the code for tokens", "RFC 6749 §4.1.3", ">   grant_type=authorization_code",
                 "[keys] Gets the public keys", "[idToken] it is signed by the provider (RS256), for this client",
-                "[userInfo] Gets the user's claims", "[refresh] Exchanges the refresh token", "RFC 6749 §6",
+                "[userInfo] Gets the user’s claims", "[refresh] Exchanges the refresh token", "RFC 6749 §6",
                 "and about the same user",
             ] { #expect(text.contains(step), "\(step) is not in \(text)") }
             #expect(text.contains(/< 200 for POST http:\/\/[^ ]+\/token: \d+ bytes, after \d+ ms/), "\(text)")

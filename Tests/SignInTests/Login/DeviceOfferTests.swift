@@ -38,7 +38,7 @@ struct DeviceOfferTests {
             try await terminal.wait(for: .bytes)
             // A line that is no answer ends what the process has read.
             terminal.type("x\n")
-            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
+            _ = try await process.line { $0.hasPrefix("That address can’t be used: ") }
             try await redirects.signIn()
             _ = try await process.outcome().result()
             #expect(fixture.provider.count(.deviceAuthorization) == 0)
@@ -131,7 +131,7 @@ struct DeviceOfferTests {
             let redirects = try await Redirects(process)
             try await terminal.wait(for: .bytes)
             terminal.type("d\n")
-            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
+            _ = try await process.line { $0.hasPrefix("That address can’t be used: ") }
             try await redirects.signIn()
             let outcome = try await process.outcome()
             _ = try outcome.result()

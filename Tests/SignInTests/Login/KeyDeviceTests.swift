@@ -204,7 +204,7 @@ struct MissingKeyDeviceTests {
             ["OPENSSL_MODULES": "/nonexistent", "TPM2OPENSSL_TCTI": "device:/nonexistent"],
             "Install the package tpm2-openssl"
         ),
-        (["TPM2OPENSSL_TCTI": "device:/nonexistent"], "OpenSSL's provider 'tpm2' does not start"),
+        (["TPM2OPENSSL_TCTI": "device:/nonexistent"], "OpenSSL’s provider 'tpm2' does not start"),
     ])
     func `what is missing is named before the browser opens`(variables: [String: String], what: String) async throws {
         guard what.contains("Install") || SoftwareTPM.isInstalled else { return }

@@ -65,7 +65,7 @@ struct PasteTests {
                 (String(repeating: code, count: 20_000 / code.count), "is longer than"),
             ] {
                 typing.write("\n \(text)\n")
-                let line = try await process.line { $0.hasPrefix("That address can't be used: ") && $0.contains(what) }
+                let line = try await process.line { $0.hasPrefix("That address can’t be used: ") && $0.contains(what) }
                 #expect(!line.contains(code))
             }
             typing.write(address + "\n")
@@ -87,7 +87,7 @@ struct PasteTests {
         try await withWaiting { fixture, process, redirects, typing in
             typing.write("x\n")
             typing.end()
-            _ = try await process.line { $0.hasPrefix("That address can't be used: ") }
+            _ = try await process.line { $0.hasPrefix("That address can’t be used: ") }
             try await redirects.signIn()
             _ = try await process.outcome().result()
         }

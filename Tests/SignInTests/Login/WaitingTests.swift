@@ -29,7 +29,7 @@ struct WaitingTests {
             let line = try await process.line { $0.hasPrefix("  client ID: ") }
             #expect(
                 line
-                    == "  client ID: '\(client)' (a URL: the provider's metadata does not mention client ID metadata documents)"
+                    == "  client ID: '\(client)' (a URL: the provider’s metadata does not mention client ID metadata documents)"
             )
             process.send(SIGINT)
             _ = try await process.outcome()

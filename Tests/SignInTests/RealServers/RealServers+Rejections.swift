@@ -85,7 +85,7 @@ extension RealServer {
                 let options = ["--client-secret-file", fixture.home + "/wrong"]
                 let message = try await fixture.start(fixture.loginArguments(options, client: "demo-confidential"))
                     .outcome().failure(1, "invalid_client")
-                #expect(message.hasSuffix("; check the client's secret"), "\(message)")
+                #expect(message.hasSuffix("; check the client’s secret"), "\(message)")
             }
         },
         RealServer(

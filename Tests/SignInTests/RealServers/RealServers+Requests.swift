@@ -34,7 +34,7 @@ extension RealServer {
                     let outcome = try await fixture.start(fixture.loginArguments(options)).outcome()
                     let query = try #require(fixture.provider.log(.authorization).first?.query, "\(outcome)")
                     #expect(query.values("prompt") == requested && query["a"] == "b")
-                    let note = "The provider's own address has 'prompt=\(prompt)'"
+                    let note = "The provider’s own address has 'prompt=\(prompt)'"
                     #expect(outcome.errors.contains(note) == isSaid, "\(outcome)")
                 }
             }

@@ -12,7 +12,7 @@ struct CertificateTests {
             let outcome = try await fixture.run("discover", server.issuer, "--json")
             let message = try outcome.failure(1, "transport")
             #expect(message.contains("the certificate of localhost is not trusted"), "\(message)")
-            #expect(message.hasSuffix("name the authority's certificate with --ca-file"), "\(message)")
+            #expect(message.hasSuffix("name the authority’s certificate with --ca-file"), "\(message)")
             #expect(outcome.errorLines.count == 1)
         }
     }

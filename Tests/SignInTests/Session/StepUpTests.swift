@@ -105,6 +105,19 @@ struct StepUpTests {
         }
     }
 
+    /// What is shown must be what is requested.
+    @Test(arguments: [("urn:x", true), ("urn:x\u{200B}y", false), ("urn:x'y", false), ("urn:x\\y", false)])
+    func `a class that cannot be shown as it is, is not requested`(value: String, isShown: Bool) async throws {
+        try await run { fixture, api in
+            fixture.provider.clearFaults()
+            let quoted = value.replacing("\\", with: "\\\\")
+            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="\#(quoted)""#
+            fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+            try await fixture.run("request", "GET", api, "--step-up", "--json")
+                .failure(1, isShown ? "confirmation_required" : "invalid_response")
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `on a terminal, the question names who demands which scopes`(isOwn: Bool, agrees: Bool) async throws {
         try await run { fixture in

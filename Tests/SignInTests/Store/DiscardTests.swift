@@ -80,7 +80,7 @@ struct DiscardTests {
         }
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can make another user's file"), arguments: [true, false])
+    @Test(.enabled(if: geteuid() == 0, "only root can make another user’s file"), arguments: [true, false])
     func `the lock of another user is set aside too`(isPrivileged: Bool) async throws {
         try await withDesk { fixture in
             func logout(_ options: String...) async throws -> Outcome {

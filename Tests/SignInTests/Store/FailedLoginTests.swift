@@ -27,7 +27,7 @@ struct FailedLoginTests {
             fault: .unavailable(retryAfter: 1)),
         Failure(testDescription: "a broken connection", code: "transport", endpoint: .token, fault: .reset()),
         Failure(
-            testDescription: "another user's ID token", code: "invalid_id_token", endpoint: .token,
+            testDescription: "another user’s ID token", code: "invalid_id_token", endpoint: .token,
             fault: .editIDToken { $0.claims["nonce"] = "another" }),
         Failure(
             testDescription: "an unsigned ID token", code: "invalid_id_token", endpoint: .token,
@@ -37,7 +37,7 @@ struct FailedLoginTests {
             testDescription: "no userinfo", code: "invalid_response", endpoint: .userInfo,
             fault: .status(.internalServerError), arguments: ["--userinfo"]),
         Failure(
-            testDescription: "another user's userinfo", code: "invalid_response", endpoint: .userInfo,
+            testDescription: "another user’s userinfo", code: "invalid_response", endpoint: .userInfo,
             fault: .editDocument { $0["sub"] = "another" }, arguments: ["--userinfo"]),
     ]
 

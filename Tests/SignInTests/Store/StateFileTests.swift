@@ -265,7 +265,7 @@ struct StateFileTests {
     }
 
     /// `sudo` without `-H` keeps the home folder of the user.
-    @Test(.enabled(if: geteuid() == 0, "only root can make another user's folder"))
+    @Test(.enabled(if: geteuid() == 0, "only root can make another user’s folder"))
     func `root neither reads nor writes in the folder of another user, and is advised to do without sudo`() async throws
     {
         try await withTwoUsers { fixture in

@@ -62,7 +62,7 @@ struct SimulationTests {
             """
             simulation: seeds \(seeds), \(Int(months)) process-months, \(total.calls) calls, \
             \(total.tokens) tokens handed out, \(total.requests) requests, \(total.refreshes) refreshes; \
-            sessions ended by the provider's side or the user: \(total.revoked), as announced: \(total.announced), by a foreign ID token: \
+            sessions ended by the provider’s side or the user: \(total.revoked), as announced: \(total.announced), by a foreign ID token: \
             \(total.foreign), lost unavoidably: \(total.unavoidable), by our mistake: \(found == nil ? 0 : 1); \
             stalls: \(total.stalls), sent after the loss of the lock: \(total.late), \
             tokens that their caller had refused: \(total.refusedAgain)

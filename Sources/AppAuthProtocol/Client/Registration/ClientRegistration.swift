@@ -166,7 +166,7 @@ public struct ClientRegistration: Sendable, Hashable {
             guard let name else {
                 throw AuthError(
                     .invalidConfiguration, .registration,
-                    "expected the name of the client's key, since it is registered with private_key_jwt, found none",
+                    "expected the name of the client’s key, since it is registered with private_key_jwt, found none",
                     outcome: .notSent)
             }
             return .privateKeyJWT(keyNamed: name)
