@@ -93,7 +93,7 @@ extension StepUpChallenge {
     package func canBeShown(with scope: [Scope]) -> Bool {
         let values = acrValues + [scope.spaceDelimited ?? "", claims?.serialized() ?? ""]
         return demand(scope).utf8.count <= 640
-            && values.allSatisfy { "'\($0)'".isExactly($0.foundText(atMost: .max)) }
+            && values.allSatisfy { $0.isExactly(String($0.foundText(atMost: .max).dropFirst().dropLast())) }
     }
 
     /// What the resource demands, for the user.
