@@ -8,6 +8,9 @@ extension StringProtocol {
     /// As `foundText`, with another limit, in code points.
     package func foundText(atMost count: Int) -> String { "'" + quotable(count) + "'" }
 
+    /// As `foundText`, for sentences, which may be longer.
+    package var foundSentence: String { foundText(atMost: 300) }
+
     private func quotable(_ length: Int) -> String {
         let instead: Unicode.Scalar = "’"
         var shown = String.UnicodeScalarView()

@@ -63,7 +63,11 @@ extension JSON {
 
     /// Whether a byte is a character of ASCII that is written as it is.
     private static func isPlain(_ byte: UInt8) -> Bool {
-        (0x20...0x7E).contains(byte) && ![0x22, 0x5C, 0x24, 0x60, 0x21].contains(byte)
+        switch Unicode.Scalar(byte) {
+        case "\"", "\\", "$", "`", "!": false
+        case " "..."~": true
+        default: false
+        }
     }
 
     private static func escape(_ scalar: Unicode.Scalar, to text: inout String) {

@@ -82,7 +82,7 @@ public actor ScriptedBrowser {
         var error = AuthError(
             .browser, .browser,
             "the page at \(url.origin)\(url.path) has the status \(status)"
-                + (text.isEmpty ? "" : ": \(text.foundText(atMost: 300))"))
+                + (text.isEmpty ? "" : ": \(text.foundSentence)"))
         error.httpStatus = status
         return error
     }

@@ -172,7 +172,7 @@ struct CurlFailure: Sendable {
         let prefix = ["SSL certificate problem: ", "SSL: "].first(where: detail.hasPrefix) ?? ""
         let words = String(detail.dropFirst(prefix.count))
         // libcurl repeats the names in a certificate as they are.
-        return words.isEmpty ? meaning : words.contains("'") ? words.foundText(atMost: 300) : words
+        return words.isEmpty ? meaning : words.contains("'") ? words.foundSentence : words
     }
 }
 

@@ -91,9 +91,13 @@ extension AuthorizationRequest.Options {
 extension StepUpChallenge {
     /// Whether a person can be expected to read all of the demand, as it is.
     package func canBeShown(with scope: [Scope]) -> Bool {
+        // What is invisible, or reorders text, is beyond ASCII. In ASCII, only these are shown as others: see `foundText`.
+        let isAsShown = { (scalar: Unicode.Scalar) in
+            (" "..."~").contains(scalar) && !"'\\`".unicodeScalars.contains(scalar)
+        }
         let values = acrValues + [scope.spaceDelimited ?? "", claims?.serialized() ?? ""]
         return demand(scope).utf8.count <= 640
-            && values.allSatisfy { $0.isExactly(String($0.foundText(atMost: .max).dropFirst().dropLast())) }
+            && values.allSatisfy { !$0.contains("  ") && $0.unicodeScalars.allSatisfy(isAsShown) }
     }
 
     /// What the resource demands, for the user.

@@ -91,7 +91,7 @@ extension TransportResponse {
 
     /// The server's own words about its error, in quotes.
     private func words(hiding secrets: [Secret]) -> String? {
-        explanation.map { Redaction(of: secrets).applied(to: $0).foundText(atMost: 300) }
+        explanation.map { Redaction(of: secrets).applied(to: $0).foundSentence }
     }
 
     /// What a server says about its error, in JSON or in a plain text.

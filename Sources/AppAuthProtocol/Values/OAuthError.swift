@@ -31,13 +31,13 @@ public struct OAuthError: Sendable, Hashable, Codable {
     /// it is not mistaken for a message of the app.
     public var summary: String {
         let code = error.wholeMatch(of: /[A-Za-z0-9_.:\/-]+/) == nil ? error.foundText : error
-        return errorDescription.map { "\(code): \($0.foundText(atMost: 300))" } ?? code
+        return errorDescription.map { "\(code): \($0.foundSentence)" } ?? code
     }
 
     /// The message about `access_denied` for the user who decided. A description is often that of a policy: the provider
     /// may have decided, too (RFC 6749 §4.1.2.1).
     var denial: String {
-        errorDescription.map { "you or the provider denied access: \($0.foundText(atMost: 300))" }
+        errorDescription.map { "you or the provider denied access: \($0.foundSentence)" }
             ?? "you have denied access"
     }
 }

@@ -118,7 +118,7 @@ struct Import: Command {
             let why = command?.message(for: error) ?? ""
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "'sign-in \(line.words[0])' refuses the options of the profile: \(why.foundText(atMost: 300))",
+                "'sign-in \(line.words[0])' refuses the options of the profile: \(why.foundSentence)",
                 outcome: .notSent
             )
         }

@@ -106,7 +106,10 @@ struct StepUpTests {
     }
 
     /// What is shown must be what is requested.
-    @Test(arguments: [("urn:x", true), ("urn:x\u{200B}y", false), ("urn:x'y", false), ("urn:x\\y", false)])
+    @Test(arguments: [
+        ("urn:x", true), ("urn:x\u{200B}y", false), ("urn:x'y", false), ("urn:x\\y", false), ("urn:x\u{E0126}", false),
+        ("urn:x\u{34F}", false),
+    ])
     func `a class that cannot be shown as it is, is not requested`(value: String, isShown: Bool) async throws {
         try await run { fixture, api in
             fixture.provider.clearFaults()
