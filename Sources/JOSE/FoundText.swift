@@ -76,19 +76,18 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// A name that another party has chosen, for a sentence: in quotes, unless it is plain. It cannot continue the sentence
-    /// with one of its own, for example with a command to paste.
+    /// A name that another party has chosen, for a sentence: in quotes, unless it is one plain word. It cannot continue the
+    /// sentence with one of its own. A shell runs a word at the begin of a pasted line, and fish one in parentheses, with
+    /// quotes or without: no line begins with it, and no parentheses stand around it.
     package var shownName: String {
-        // With more words, it could be a sentence.
-        let text = withSingleBlanks
-        let isPlain = text.unicodeScalars.allSatisfy { scalar in
+        let isPlain = unicodeScalars.allSatisfy { scalar in
             // Not marks, and not letters that look like punctuation.
             let isLetter =
                 scalar.properties.isAlphabetic
                 && ![.modifierLetter, .nonspacingMark, .spacingMark].contains(scalar.properties.generalCategory)
-            return isLetter || scalar.properties.numericType != nil || " ._@+-’".unicodeScalars.contains(scalar)
+            return isLetter || scalar.properties.numericType != nil || "._@+-’".unicodeScalars.contains(scalar)
         }
-        return isPlain && !text.contains(". ") && text.count { $0 == " " } < 3 ? text : foundText
+        return isPlain ? self : foundText
     }
 }
 

@@ -83,7 +83,7 @@ struct Examination: Sendable {
             lines += ["", title + (finding.isWarning ? " (a sign-in may work)" : "")]
             // It may have a server's words, which must not look like the lines below.
             lines += "\(finding.seen.onOneLine.withSingleBlanks.asSentence).".wrapped(after: "  | ", then: "  | ")
-            lines += finding.remedy.onOneLine.wrapped(after: "  What to do: ")
+            lines += finding.remedy.onOneLine.wrapped(after: "  What to do: ", then: "  | ")
             // It is copied, so it is not split.
             if let command = finding.command { lines.append("    \(command)") }
         }

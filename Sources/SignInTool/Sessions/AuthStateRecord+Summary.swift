@@ -40,7 +40,7 @@ extension AuthStateRecord {
         guard let claims = idToken?.claims else { return "an unknown user (there is no ID token)" }
         let name = claims.name ?? claims.preferredUsername ?? claims.email
         let subject = claims.subject?.shownName ?? ""
-        return name.map { "\($0.shownName) (\(subject))" } ?? subject
+        return name.map { "\($0.shownName), subject \(subject)" } ?? subject
     }
 }
 

@@ -47,16 +47,19 @@ struct ListedSession: Sendable {
     /// Who is signed in where, in one line.
     var title: String {
         let host = issuer.flatMap { try? SecureURL($0) }?.shownHost
-        let room = max(8, min(40, String.terminalCells - 6 - (profile.map { $0.name.count + 2 } ?? 0)))
+        // A shell runs a word at the begin of a pasted line, so no line begins with a server's.
+        let name = profile?.name ?? "no profile"
+        let room = max(8, min(40, String.terminalCells - 8 - name.count))
         let user = record?.idToken?.claims.shortName?.shortened(toCells: room).shownName ?? "an unknown user"
         let who = record == nil ? host : [user, host].compactMap { $0 }.joined(separator: " at ")
         let state = record?.stateDescription ?? "signed out"
-        return (profile.map { "\($0.name): " } ?? "") + [who, state].compactMap { $0 }.joined(separator: ", ")
+        return "\(name): " + [who, state].compactMap { $0 }.joined(separator: ", ")
     }
 
     /// A block of lines: the title, and below it what is known.
     var text: String {
-        let lines = title.wrapped(after: isInUse ? "* " : "  ").map { Console.styled($0, .bold, on: .output) }
+        let lines = title.wrapped(after: isInUse ? "* " : "  ", then: "  | ")
+            .map { Console.styled($0, .bold, on: .output) }
         let details = details.compactMap { name, value, isSentence in
             value?.withSingleBlanks.detail(name, isSentence: isSentence)
         }
@@ -68,7 +71,7 @@ struct ListedSession: Sendable {
     private var details: [(name: String, value: String?, isSentence: Bool)] {
         let until = expiry.map { "until \($0)" + (record?.refreshToken == nil ? "" : ", then refreshed") }
         return [
-            ("issuer", issuer?.shownURL, false), ("client", clientID?.shownName, false),
+            ("issuer", issuer?.shownURL, false), ("client", clientID?.shownName, true),
             ("token", record?.end == nil ? until : nil, true), ("store", store.shownLocation, false),
             ("end", record?.announcedEnd.map { "sign in again before \($0.shown)" }, true),
             // Why a session has ended or needs the user, why its next refresh waits, and why its claims may be old.

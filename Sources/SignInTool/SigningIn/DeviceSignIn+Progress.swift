@@ -59,7 +59,8 @@ extension DeviceAuthorization {
         }
         console.say("To sign in, open this page on any device with a browser and enter the code:")
         console.say("  \(verificationURI.string.shownURL)")
-        Console.write("  \(console.styled(userCode.onOneLine, .bold))\n", to: .error)
+        // Not at the begin of the line: it may be any words, which a shell would run.
+        Console.write("  Code: \(console.styled(userCode.onOneLine, .bold))\n", to: .error)
         if let verificationURIComplete {
             console.say("Or open this page and compare the code:")
             console.say("  \(verificationURIComplete.string.shownURL)")

@@ -90,9 +90,7 @@ struct DemoTests {
             try await ProgramFile.copy(BuiltProducts.path("sign-in"), to: alone)
             let outcome = try await fixture.start([alone], ["demo", "--json"]).outcome()
             #expect(try outcome.failure(1, "unavailable").contains("local-provider"))
-            let broken = URL(filePath: fixture.home + "/local-provider")
-            try Data("no program".utf8).write(to: broken)
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: broken.path)
+            try await ProgramFile.write("no program", to: fixture.home + "/local-provider")
             let refused = try await fixture.start([alone], ["demo", "--json"]).outcome()
             #expect(try refused.failure(1, "unavailable").contains("Exec format error"))
         }

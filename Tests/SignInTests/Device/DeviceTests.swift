@@ -68,7 +68,7 @@ struct DeviceTests {
             try await DeviceCode(process).decide("allow")
             let outcome = try await process.outcome()
             #expect(outcome.status == 0)
-            #expect(outcome.outputLines.first?.hasPrefix("Signed in at \(fixture.issuer) as Alice Liddell") == true)
+            #expect(outcome.outputLines.first?.hasPrefix("Signed in at \(fixture.issuer) as 'Alice Liddell', ") == true)
         }
     }
 

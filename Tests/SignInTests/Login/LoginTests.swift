@@ -50,7 +50,8 @@ struct LoginTests {
         try await withDesk { fixture in
             let outcome = try await fixture.run("login", "--issuer", fixture.issuer, "--client-id", "demo")
             #expect(outcome.status == 0)
-            #expect(outcome.outputLines.first == "Signed in at \(fixture.issuer) as Alice Liddell (248289761001).")
+            let user = "'Alice Liddell', subject 248289761001"
+            #expect(outcome.outputLines.first == "Signed in at \(fixture.issuer) as \(user).")
             #expect(!outcome.output.contains("{"))
             let shown = try #require(outcome.errorLines.first { $0.hasPrefix("  http") })
             #expect(shown.trimmed.hasPrefix(fixture.provider.url(.authorization) + "?"))
@@ -60,10 +61,10 @@ struct LoginTests {
 
     /// A user chooses the name at many providers, and a provider the members.
     @Test(arguments: [
-        ("Zoë O’Hara-Smith", "Zoë", false), ("Alice. Sign in again with: touch PWN", "Alice", true),
+        ("Zoë_O’Hara-Smith", "Zoë", false), ("Alice. Sign in again with: touch PWN", "Alice", true),
         ("x (1). Sign in with: a'; touch PWN", "x", true),
         // A terminal would show the rest on a line of its own.
-        ("Alice" + String(repeating: " ", count: 80) + "Liddell", "Alice", false),
+        ("Alice" + String(repeating: " ", count: 80) + "Liddell", "Alice", true),
         // Blanks that count as letters, and a sentence of plain words.
         ("Alice.\u{3164}Sign in again", "Alice", true), ("7 - update it with pip install evil", "7", true),
     ])
@@ -74,11 +75,9 @@ struct LoginTests {
         try await withDesk(configuration) { fixture in
             let line = ["login", "--issuer", fixture.issuer, "--client-id", "demo", "--userinfo"]
             let outcome = try await fixture.start(line).outcome()
-            let shown =
-                isQuoted
-                ? "'\(name.replacing("'", with: "’").replacing("\u{3164}", with: " "))'"
-                : name.replacing(#/ +/#, with: " ")
-            #expect(outcome.outputLines.first?.contains(" as \(shown) (") == true, "\(outcome)")
+            let text = name.replacing("'", with: "’").replacing(#/[ \u{3164}]+/#, with: " ")
+            let shown = isQuoted ? "'\(text)'" : text
+            #expect(outcome.outputLines.first?.contains(" as \(shown), subject ") == true, "\(outcome)")
             #expect(!outcome.outputLines.contains { $0.hasPrefix("sign-in: ") }, "\(outcome)")
         }
     }

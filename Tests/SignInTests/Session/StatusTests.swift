@@ -32,7 +32,7 @@ struct StatusTests {
             let text = try await fixture.run("status")
             let host = fixture.issuer.replacing("http://", with: "")
             let block = [
-                "  alice at \(host), signed in", "    issuer:  \(fixture.issuer)", "    client:  demo",
+                "  no profile: alice at \(host), signed in", "    issuer:  \(fixture.issuer)", "    client:  demo",
                 "    token:   until \(login["access_token_expires_at"]?.string ?? ""), then refreshed", "    store:",
             ]
             #expect(text.outputLines.dropLast() == block[...], "\(text)")
@@ -93,7 +93,7 @@ struct StatusTests {
             #expect(
                 blocks.map { $0.prefix { $0 != "\n" } } == [
                     "  home: \(host), signed out", "* work: alice at \(host), signed in",
-                    "  alice at \(host), signed in",
+                    "  no profile: alice at \(host), signed in",
                 ])
             #expect(blocks[0].hasSuffix("file:\(fixture.sessions)/home.json"), "\(text)")
             let status = try await fixture.run("status", "--json").result()
@@ -121,7 +121,7 @@ struct StatusTests {
         try await withDesk(configuration) { fixture in
             try await fixture.signIn(client: client)
             let lines = try await fixture.run("status").outputLines
-            #expect(lines.contains(fits ? "    client:  \(client)" : "      \(client)"), "\(lines)")
+            #expect(lines.contains(fits ? "    client:  \(client)" : "    | \(client)"), "\(lines)")
         }
     }
 
@@ -139,7 +139,7 @@ struct StatusTests {
             _ = try await fixture.run("token", "--profile", name, "--force-refresh")
             let text = try await fixture.run("status")
             #expect(
-                text.outputLines.dropFirst().first == "  127.0.0.1:\(fixture.issuer.split(separator: ":")[2]), ended",
+                text.outputLines.dropFirst().first == "  | 127.0.0.1:\(fixture.issuer.split(separator: ":")[2]), ended",
                 "\(text)")
             #expect(
                 text.outputLines.contains { $0.hasPrefix("    reason:  ") } && text.output.contains("…'"), "\(text)")

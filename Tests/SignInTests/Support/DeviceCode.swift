@@ -18,7 +18,8 @@ struct DeviceCode: Sendable {
             try await process.line { $0.hasPrefix("  ") && isWanted($0) }.trimmingCharacters(in: .whitespaces)
         }
         page = try await shown { $0.hasSuffix("/device") }
-        userCode = try await shown { $0.wholeMatch(of: /\s+[A-Z]{4}-[A-Z]{4}/) != nil }
+        userCode = String(
+            try await shown { $0.wholeMatch(of: /\s+Code: [A-Z]{4}-[A-Z]{4}/) != nil }.dropFirst("Code: ".count))
         pageWithCode = try await shown { $0.contains("user_code=") }
     }
 
