@@ -25,6 +25,8 @@ public struct DeviceSignIn: SignInFlow {
     /// A final step before the session is stored, for example a first request with the new token. If it throws, the
     /// sign-in fails.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
+    /// The session that may be replaced; nil for the one that the store has when the sign-in begins.
+    package var replaceable: Replaceable?
     /// Called for each step, on any thread. It must show the code to the user.
     public var observe: @Sendable (Event) -> Void = { _ in }
 
@@ -56,7 +58,9 @@ public struct DeviceSignIn: SignInFlow {
     /// Creates a sign-in with the configuration of another flow, or of a preset.
     public init(_ configuration: ClientConfiguration) { self.configuration = configuration }
 
-    /// Signs the user in and stores the session, replacing any stored session.
+    /// Signs the user in and stores the session, replacing the stored session. If another sign-in has stored a session in the
+    /// meantime, for something else or of another user, that one stays, and this call throws
+    /// ``AuthError/Code/sessionReplaced``.
     ///
     /// Waits until the user decides, the code expires or the task is cancelled. Before the code is shown, the call
     /// checks that the store can take a session and that the metadata is complete. If the sign-in fails, nothing is
@@ -67,6 +71,7 @@ public struct DeviceSignIn: SignInFlow {
     ///   stage up to `store`; `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
+        let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
         let client = try await client(requiring: [.deviceAuthorization, .token])
         observe(.provider(client.provider))
         let environment = configuration.environment
@@ -79,8 +84,7 @@ public struct DeviceSignIn: SignInFlow {
         }
         observe(.code(authorization))
         let state = try await AuthState.awaitApproval(
-            of: authorization, store: store, environment: environment, observe: { observe(.polling($0)) },
-            confirm: confirm)
+            of: PollingGrant(authorization), store, if: replaceable, environment, { observe(.polling($0)) }, confirm)
         observe(.signedIn(await state.record))
         return state
     }

@@ -49,6 +49,8 @@ public struct SignIn: SignInFlow {
     /// token. If it throws, the sign-in fails. If it refuses the user with ``AuthError/Code/sessionReplaced``, the new tokens
     /// are not revoked, because that user may have another session.
     public var confirm: @Sendable (AuthState) async throws -> Void = { _ in }
+    /// The session that may be replaced; nil for the one that the store has when the sign-in begins.
+    package var replaceable: Replaceable?
     /// Called for each step, on any thread. By default, ``printURL`` if standard error is a terminal, or if no browser was
     /// started, and otherwise nothing. An app that draws on its terminal sets another observer.
     public var observe: @Sendable (Event) -> Void = SignIn.defaultObserver()
@@ -123,7 +125,9 @@ public struct SignIn: SignInFlow {
         (self.configuration, self.appName) = (configuration, appName)
     }
 
-    /// Signs the user in and stores the session, replacing any stored session.
+    /// Signs the user in and stores the session, replacing the stored session. If another sign-in has stored a session in the
+    /// meantime, for something else or of another user, that one stays, and this call throws
+    /// ``AuthError/Code/sessionReplaced``.
     ///
     /// Waits for the browser until ``timeout`` or until the task is cancelled. Before the browser opens, the call
     /// checks that the store can take a session, that the metadata is complete and that the port is free.
@@ -138,6 +142,7 @@ public struct SignIn: SignInFlow {
     ///   `CancellationError`.
     public func run(store: any TokenStore) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
+        let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
         let client = try await client()
         let (options, pages) = (try options.withTypedParameters(), pages ?? CompletionPages(appName: appName))
         let listener = try await RedirectListener(redirect, responseMode: options.responseMode ?? .query, pages: pages)
@@ -180,7 +185,7 @@ public struct SignIn: SignInFlow {
         observe(.redirected)
         do {
             let state = try await AuthState.exchange(
-                response.get(), store: store, environment: configuration.environment, confirm: confirm)
+                response.get(), store: store, if: replaceable, environment: configuration.environment, confirm: confirm)
             observe(.signedIn(await state.record))
             await listener.finish(with: pages.signedIn)
             return state

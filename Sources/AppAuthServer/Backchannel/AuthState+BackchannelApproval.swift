@@ -19,7 +19,7 @@ extension AuthState {
         of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
         observe: (PollingProgress) -> Void = { _ in }
     ) async throws -> AuthState {
-        try await awaitApproval(of: PollingGrant(authentication), store, environment, observe) { _ in }
+        try await awaitApproval(of: PollingGrant(authentication), store, if: nil, environment, observe) { _ in }
     }
 }
 

@@ -20,19 +20,19 @@ extension AuthState {
         of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
         observe: (PollingProgress) -> Void = { _ in }, confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
-        try await awaitApproval(of: PollingGrant(authorization), store, environment, observe, confirm)
+        try await awaitApproval(of: PollingGrant(authorization), store, if: nil, environment, observe, confirm)
     }
 
     /// Polls the token endpoint, and begins a session with the tokens.
     package static func awaitApproval(
-        of grant: PollingGrant, _ store: any TokenStore, _ environment: Environment,
+        of grant: PollingGrant, _ store: any TokenStore, if replaceable: Replaceable?, _ environment: Environment,
         _ observe: (PollingProgress) -> Void, _ confirm: (AuthState) async throws -> Void
     ) async throws -> AuthState {
         let client = grant.client
         let proof = try await DPoP.new(for: client, in: environment)
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
-            as: client, proof: proof, in: store, environment: environment, confirm: confirm,
+            as: client, proof: proof, in: store, if: replaceable, environment: environment, confirm: confirm,
             requested: {
                 try await endpoint.poll(grant.request, every: grant.interval, within: grant.term, observe: observe)
             }

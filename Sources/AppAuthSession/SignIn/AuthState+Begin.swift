@@ -10,17 +10,20 @@ extension AuthState {
     ///
     /// - Parameters:
     ///   - store: The store for the session. An existing session is replaced.
+    ///   - replaceable: The session that may be replaced; nil for any.
     ///   - confirm: A last step of the app before the session is stored, which may use the session.
     ///   - requested: Returns the response of the token endpoint.
     ///   - verified: Verifies it.
     /// - Returns: The session with the record that was stored.
     static func begin(
-        as client: Client, proof: DPoP?, in store: any TokenStore, environment: Environment,
+        as client: Client, proof: DPoP?, in store: any TokenStore, if replaceable: Replaceable?,
+        environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }, requested: () async throws -> TokenResponse,
         verified: (TokenResponse) async throws -> AuthStateRecord
     ) async throws -> AuthState {
         var unused: [RevocableToken] = []
         var failed: AuthStateRecord?
+        var isConfirmed = false
         do {
             let tokens = try await requested()
             unused = tokens.revocable
@@ -35,9 +38,10 @@ extension AuthState {
             let confirmed = await state.record
             unused = confirmed.revocable
             try result.get()
+            isConfirmed = true
             // The app may have used the session in `confirm`, and ignored that it ended there.
             if let end = confirmed.end { throw SessionRules.signInRequired(end.reason) }
-            let replaced = try await store.replace(with: confirmed)
+            let replaced = try await store.replace(with: confirmed, if: replaceable)
             let session = AuthState(stored: confirmed, store: store, environment: environment, proof: proof)
             if let replaced, replaced.end == nil, !replaced.mayShareGrant(with: confirmed) {
                 // The user is signed in, and does not wait for the provider of before.
@@ -55,7 +59,7 @@ extension AuthState {
                 rejected.rotatedRefreshToken = nil
                 error = rejected
                 // The app has refused another user, whose other session may share the grant.
-                if rejected.code == .sessionReplaced { throw error }
+                if rejected.code == .sessionReplaced, !isConfirmed { throw error }
             }
             if unused.isEmpty { throw error }
             await revoke(unused, of: client, environment) { [failed] in

@@ -20,13 +20,23 @@ extension AuthState {
         _ response: AuthorizationResponse, store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
+        try await exchange(response, store: store, if: nil, environment: environment, confirm: confirm)
+    }
+
+    /// As the public function, but replaces only certain sessions.
+    package static func exchange(
+        _ response: AuthorizationResponse, store: any TokenStore, if replaceable: Replaceable?,
+        environment: Environment,
+        confirm: (AuthState) async throws -> Void
+    ) async throws -> AuthState {
         let request = response.request
         let verifier = JWTVerifier(client: request.client, environment: environment)
         let grant = try await response.grant(verifiedBy: verifier)
         let early = try await verifier.idToken(with: grant, for: request)
         let endpoint = ClientEndpoint(client: request.client, environment: environment, proof: request.proof)
         return try await begin(
-            as: request.client, proof: request.proof, in: store, environment: environment, confirm: confirm,
+            as: request.client, proof: request.proof, in: store, if: replaceable, environment: environment,
+            confirm: confirm,
             requested: { try await endpoint.send(.exchange(grant, request), stage: .token) }
         ) { tokens in
             let idToken = try await verifier.idToken(

@@ -85,10 +85,11 @@ extension AuthState {
         confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
+        let replaceable = await Replaceable(in: store)
         let proof = try await DPoP.new(for: client, in: environment)
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(
-            as: client, proof: proof, in: store, environment: environment, confirm: confirm,
+            as: client, proof: proof, in: store, if: replaceable, environment: environment, confirm: confirm,
             requested: {
                 let whole = try await grant.withAssertion(for: client, in: environment, .token)
                 return try await endpoint.send(.present(whole), stage: .token)

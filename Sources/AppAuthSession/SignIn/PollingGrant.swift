@@ -23,7 +23,7 @@ package struct PollingGrant {
 }
 
 extension PollingGrant {
-    init(_ authorization: DeviceAuthorization) {
+    package init(_ authorization: DeviceAuthorization) {
         let request = authorization.request
         self.init(
             client: request.client, scope: request.scope,

@@ -156,9 +156,12 @@ extension TokenStore {
     /// Replaces any stored session with a new one, and returns the replaced one. It takes no refresh lock, because the user
     /// must not wait for its holder: a refresh of the replaced session finds the new one when it stores its result.
     @discardableResult
-    package func replace(with record: AuthStateRecord) async throws -> AuthStateRecord? {
+    package func replace(
+        with record: AuthStateRecord, if replaceable: Replaceable? = nil
+    ) async throws -> AuthStateRecord? {
         try await convertingErrors {
             try await update { stored in
+                try replaceable?.check(stored, for: record)
                 defer { stored = record }
                 return stored
             }

@@ -51,11 +51,13 @@ struct Device: Command {
         at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        let replaceable = await Replaceable(in: store)
         try await session.requireRoom(
             in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former = try await session.former(in: store, at: chosen.issuer)
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = chosen.resources
+        signIn.replaceable = replaceable
         signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
         let state = try await signIn.run(store: store, console, until: deadline, line: console.line)
         return try await session.finish(state, in: store, console, until: deadline)

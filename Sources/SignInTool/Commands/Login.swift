@@ -130,6 +130,8 @@ struct Login: Command {
         at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+        // As the checks of the session that is there see it: the server decides how long they take.
+        let replaceable = await Replaceable(in: store)
         try await session.requireRoom(
             in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former: AuthStateRecord?
@@ -139,6 +141,7 @@ struct Login: Command {
         }
         let claims = LockedValue<JSON?>(nil)
         var signIn = signIn(chosen, as: former)
+        signIn.replaceable = replaceable
         signIn.confirm = { [session, own] state in
             try session.requireUser(of: former, in: await state.record)
             guard own.userinfo else { return }

@@ -77,7 +77,9 @@ struct Logout: Command {
         if let source = store.flatMap(StateFolder.profile) ?? profile, signedOut.hadSession {
             try await signOut(ofSessionsFrom: source, until: deadline, console)
         }
-        let forgotten = forget ? profile ?? store.flatMap(StateFolder.profile) : nil
+        // The provider decides how long the sign-out takes. Another session is there if the user has signed in again.
+        let isBack = signedOut.hadSession ? try await store?.load() != nil : false
+        let forgotten = forget && !isBack ? profile ?? store.flatMap(StateFolder.profile) : nil
         try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
         var lines = signedOut.hadSession ? ["Signed out."] : []

@@ -46,7 +46,7 @@ struct Proxy: Command {
         let server = try SecureURL(server ?? resource ?? "")
         let session = try await chosen(for: server, limit)
         let store = try await session.find(within: limit)
-        try await session.withState(console, within: limit) { state in
+        try await session.withState(console, in: store, within: limit) { state in
             let current = CurrentSession(state) {
                 guard let store else { return nil }
                 return try await session.restore(store, console.environment)

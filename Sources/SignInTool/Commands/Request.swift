@@ -94,12 +94,14 @@ struct Request: Command {
         }
         let transportRequest = TransportRequest(request, body: body)
         let deadline = ContinuousClock.now + limit
-        let (first, record) = try await session.withState(console, within: limit) { state in
+        // Once: while the server takes its time, the user may choose another session.
+        let store = try await session.find(within: limit)
+        let (first, record) = try await session.withState(console, in: store, within: limit) { state in
             (try await state.send(transportRequest), await state.record)
         }
         var response = first
         var unmet = "The resource requires another sign-in. To sign in again, repeat this command with --step-up."
-        if stepsUp, let challenge = response.stepUpChallenge, let store = try await session.find(within: limit) {
+        if stepsUp, let challenge = response.stepUpChallenge, let store {
             switch try await signIn(again: record, for: challenge, in: store, console, until: deadline) {
             case .done(let state):
                 response = try await state.send(transportRequest)
@@ -193,6 +195,7 @@ struct Request: Command {
         signIn.options.meet(challenge)
         signIn.redirect = target.redirect
         signIn.confirm = { try await $0.record.requireContinuation(of: record) }
+        signIn.replaceable = Replaceable(continuing: record)
         // A code for another device carries no further parameters.
         let deviceLine =
             isAboutScope ? try session.line(store, record, console, requesting: needed, by: "device") : nil

@@ -52,7 +52,11 @@ extension JSON {
             // Lines of this command begin with a capital letter.
             let isPlain = member.name.wholeMatch(of: /[a-z0-9_][A-Za-z0-9_.:\/#]*/) != nil
             let name = isPlain ? member.name : member.name.foundText
-            let value = (member.value.string ?? member.value.serialized()).withSingleBlanks
+            // As a word or a URL, or as a string of JSON: of these, no shell runs a part if the line is pasted.
+            let plain = member.value.string.flatMap { text in
+                text.shownName == text || text.wholeMatch(of: /[A-Za-z0-9._~:\/?#@+,=%-]+/) != nil ? text : nil
+            }
+            let value = (plain ?? member.value.serialized()).withSingleBlanks
             let isWrapped = Console.width(of: .output) != nil && value != "" && value != " "
             let line = "\(name): \(value)"
             return isWrapped ? line.onOneLine.wrapped(after: "", then: "  | ") : [line]

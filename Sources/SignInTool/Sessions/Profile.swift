@@ -41,8 +41,13 @@ struct Profile: Hashable, Sendable {
             guard let profile = Profile(argument: name) else { throw WrongUsage("\(variableInUse): \(rule)") }
             return profile
         }
+        return try inUse.get()
+    }
+
+    /// The choice of ``use(_:)`` when this command began. A later one changes nothing for it, however long it runs.
+    private static let inUse = Result {
         let file = try fileInUse
-        guard let name = try file.read() else { return nil }
+        guard let name = try file.read() else { return nil as Profile? }
         guard let profile = Profile(argument: name) else { throw file.damaged }
         return profile
     }

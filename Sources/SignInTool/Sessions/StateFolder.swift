@@ -55,7 +55,7 @@ struct StateFolder: Sendable {
     }
 
     /// Returns the name of the session that a store is for; nil for a file elsewhere, or one that is named after a digest.
-    private static func name(of store: any TokenStore) -> SessionName? {
+    static func name(of store: any TokenStore) -> SessionName? {
         if let keyring = store as? KeyringTokenStore { return SessionName(account: keyring.account) }
         guard let file = store as? FileTokenStore, let folder = try? StateFolder(),
             file.path.hasPrefix(folder.path + "/"),

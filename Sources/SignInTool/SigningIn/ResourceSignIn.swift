@@ -137,7 +137,7 @@ struct ResourceSignIn {
         let known = try RegisteredClients.all(at: issuer).first { suits($0, uris, grant) && $0.path != former?.path }
         if let known { return ChosenClient(id: known.client.id, registered: known, isAutomatic: true) }
         let new = try await register(uris, for: grant, console)
-        if let former { try? await RegisteredClients.remove(former) }
+        if let former, former.path != new.path { try? await RegisteredClients.remove(former) }
         return ChosenClient(id: new.client.id, registered: new, isAutomatic: true, isNew: true)
     }
 

@@ -97,6 +97,15 @@ extension SessionOptions {
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
         let store = try await find(within: limit)
+        return try await withState(console, in: store, within: deadline - .now, work)
+    }
+
+    /// As the function above, with the store that ``find(within:)`` has found.
+    func withState<Value: Sendable>(
+        _ console: Console, in store: (any TokenStore)?, within limit: Duration,
+        _ work: (AuthState) async throws -> Value
+    ) async throws -> Value {
+        let deadline = ContinuousClock.now + limit
         guard let store, let state = try await restore(store, console.environment) else {
             throw AuthError(
                 .signInRequired, .store, "not signed in\(try await wayToSignIn(store, console, limit))",
@@ -207,13 +216,17 @@ extension SessionOptions {
     }
 
     private func profile(of found: (any TokenStore)?) throws -> Profile? {
-        try chosenProfile ?? found.flatMap(StateFolder.profile)
+        switch found.flatMap(StateFolder.name) {
+        case .profile(let profile)?: profile
+        case .client?: nil
+        case nil: try chosenProfile
+        }
     }
 
-    /// The resource for which a sign-in has registered the named client by itself.
+    /// The resource for which a sign-in has registered the named client by itself, or another one since then.
     private var ownResource: String? {
-        guard let issuer, let clientID else { return nil }
-        return (try? RegisteredClients.all(at: issuer))?.first { $0.isOurs && $0.client.id == clientID }?.resource
+        guard let issuer, let clientID, let known = try? RegisteredClients.all(at: issuer) else { return nil }
+        return (known.first { $0.client.id == clientID } ?? known.first { $0.isOurs })?.resource
     }
 
     /// Returns the command line that signs in to a session again.

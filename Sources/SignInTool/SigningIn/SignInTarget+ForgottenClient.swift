@@ -30,8 +30,10 @@ extension SignInTarget {
             }
             console.say("\(error.message.asSentence).")
             console.say("The client that was registered by an earlier sign-in can’t be used: registering once more.")
-            let value = try await target(former).withAcceptedScope(console, signIn)
-            try await session.removeSession(of: former)
+            let second = try await target(former)
+            let value = try await second.withAcceptedScope(console, signIn)
+            // Some servers give every registration the same id: then the new session is in its place.
+            if second.configuration.clientID != former.client.id { try await session.removeSession(of: former) }
             return value
         }
     }

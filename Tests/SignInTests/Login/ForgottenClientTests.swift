@@ -64,6 +64,11 @@ struct ForgottenClientTests {
             #expect(clients.filter { $0.hasSuffix(".json") }.count == 1)
             _ = try await fixture.run("login", "--json", "--resource", url).result()
             #expect(fixture.provider.count(.clientRegistration) == 2)
+            // Only the resource has named the issuer: whoever pastes a line with --issuer would agree to it.
+            let gone = ["token", "--json", "--issuer", fixture.issuer, "--client-id", former[0]]
+            #expect(
+                try await fixture.start(gone).outcome().failure(1, "sign_in_required")
+                    .hasSuffix("Sign in with: sign-in login --resource \(url)"))
         }
     }
 

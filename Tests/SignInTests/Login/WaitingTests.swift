@@ -15,7 +15,7 @@ struct WaitingTests {
             _ = try await process.line { $0 == "  client ID: demo" }
             let uri = try await process.line { $0.hasPrefix("  redirect URI: http://127.0.0.1:") }
             #expect(uri.hasSuffix("/callback"))
-            _ = try await process.line { $0 == "  scope: openid email" }
+            _ = try await process.line { $0 == "  scope: 'openid email'" }
             process.send(SIGINT)
             #expect(try await process.outcome().status == 130)
         }

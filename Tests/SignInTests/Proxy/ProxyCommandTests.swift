@@ -99,6 +99,21 @@ struct ProxyCommandTests {
         }
     }
 
+    @Test func `a remedy is for the session of the proxy, whatever profile is in use by then`() async throws {
+        try await withDesk { fixture in
+            for profile in ["work", "other"] { try await fixture.signIn(profile: profile) }
+            _ = try await fixture.run("use", "work")
+            let (process, address) = try await start(fixture)
+            _ = try await fixture.run("use", "other")
+            _ = try await fixture.run("logout", "--revoke-only", "--profile", "work")
+            let ended = try await curl(fixture, address + "echo")
+            #expect(ended.status == 503)
+            #expect(ended.body?["error"]?["remedy"]?.string == "sign-in login --profile work")
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
     @Test func `a bound token is proven for each request`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.dpopNonce = .required()

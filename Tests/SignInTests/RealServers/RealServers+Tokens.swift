@@ -181,7 +181,7 @@ extension RealServer {
                     fixture.provider.fault(.editDocument { $0[name] = value }, at: .deviceAuthorization)
                     let process = try fixture.device()
                     let page = try await process.line { $0.hasSuffix("/device") }
-                    let code = try await process.line { $0.wholeMatch(of: /\s+[A-Z]{4}-[A-Z]{4}/) != nil }
+                    let code = try await process.line { $0.wholeMatch(of: /\s+Code: [A-Z]{4}-[A-Z]{4}/) != nil }
                     #expect(page.contains(fixture.issuer) && !code.isEmpty)
                     process.send(SIGTERM)
                     let outcome = try await process.outcome()

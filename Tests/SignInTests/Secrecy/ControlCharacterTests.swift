@@ -27,7 +27,7 @@ struct ControlCharacterTests {
             let outcome = try await fixture.start(login).outcome()
             #expect(outcome.status == 0 && outcome.output.contains("owned"))
             expectClean(outcome)
-            #expect(outcome.output.contains(form.isEmpty ? "\nnickname: a ]0;owned" : "nickname"))
+            #expect(outcome.output.contains(form.isEmpty ? "\n" + #"nickname: "a\u001b]0;owned"# : "nickname"))
             let userinfo = try await fixture.start(["userinfo"] + form).outcome()
             #expect(userinfo.status == 0 && userinfo.output.contains("owned"))
             expectClean(userinfo)

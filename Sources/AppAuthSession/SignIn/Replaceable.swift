@@ -1,0 +1,40 @@
+package import AppAuthProtocol
+
+/// The session that a new one may replace in the store. A sign-in takes minutes, in which another one may have stored the
+/// session of somebody else, or for something else.
+package struct Replaceable: Sendable {
+    private let former: AuthStateRecord?
+    private let mustBeThere: Bool
+
+    /// Allows to replace the session that the store has now.
+    package init(in store: any TokenStore) async {
+        // One that is damaged is refused, or replaced, when the store is written.
+        (former, mustBeThere) = (try? await store.load(TokenStoreCall(isUnattended: true)), false)
+    }
+
+    /// Allows to go on with a session that must still be there.
+    package init(continuing former: AuthStateRecord) { (self.former, mustBeThere) = (former, true) }
+
+    /// Throws if the new session may not replace what is stored.
+    func check(_ stored: AuthStateRecord?, for new: AuthStateRecord) throws {
+        guard let stored else {
+            guard mustBeThere else { return }
+            throw Self.refusal("the session was signed out of in the meantime. Nothing is stored")
+        }
+        guard stored.id != former?.id, !stored.isLike(new) else { return }
+        throw Self.refusal(
+            "another sign-in has stored a session in the meantime, for something else or of another user. It stays as it "
+                + "was")
+    }
+
+    private static func refusal(_ message: String) -> AuthError {
+        AuthError(.sessionReplaced, .store, message, outcome: .notSent)
+    }
+}
+
+extension AuthStateRecord {
+    /// Whether both are sessions of the same client for the same resources, and, as far as they say, of the same user.
+    fileprivate func isLike(_ other: Self) -> Bool {
+        client.id == other.client.id && Set(resources) == Set(other.resources) && mayShareGrant(with: other)
+    }
+}
