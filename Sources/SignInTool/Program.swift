@@ -31,6 +31,7 @@ package enum Program {
         }
         // This is the only thread yet, so all others inherit the blocked signals.
         let interrupts = Interrupts(input)
+        if arguments.first == Watch.name { WatchRest.atStart?.wait(interruptedBy: interrupts.signals) }
         // Detached: this function is on the main actor, and the next line never returns.
         Task.detached {
             let status = await Tool.run(arguments, interrupts, input)
@@ -38,6 +39,16 @@ package enum Program {
             exit(status)
         }
         interrupts.wait()
+    }
+
+    /// The path of this program; nil if the kernel does not say it.
+    static var path: String? {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard readlink("/proc/self/exe", &path, path.count - 1) > 0 else { return nil }
+        var program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        // After an upgrade, this process runs a file that was replaced.
+        if program.hasSuffix(" (deleted)") { program.removeLast(" (deleted)".count) }
+        return program
     }
 
     /// Sets the address of the user's session bus where systemd has it (file-hierarchy(7)). A job of cron has no variable of the

@@ -1,8 +1,13 @@
 #include "terminal_shims.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 struct terminal_size terminal_size(int descriptor) {
     struct winsize size = {0};
@@ -49,3 +54,18 @@ int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity) {
 }
 
 void process_share_heap(void) { mallopt(M_ARENA_MAX, 1); }
+
+void process_rest(int changes, int64_t milliseconds, const sigset_t *signals) {
+    struct itimerspec time = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000000}};
+    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    int signal = signalfd(-1, signals, SFD_CLOEXEC);
+    if (timer >= 0 && signal >= 0 && timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL) == 0) {
+        struct pollfd all[] = {{.fd = changes, .events = POLLIN}, {.fd = timer, .events = POLLIN},
+            {.fd = signal, .events = POLLIN}};
+        while (poll(all, 3, -1) < 0 && errno == EINTR) {}
+        char events[4096];
+        if (all[0].revents != 0) (void)!read(changes, events, sizeof events);
+    }
+    if (timer >= 0) close(timer);
+    if (signal >= 0) close(signal);
+}

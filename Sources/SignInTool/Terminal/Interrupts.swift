@@ -17,7 +17,7 @@ struct Interrupts: Sendable {
     }
 
     private let state = LockedValue(State())
-    private let signals: sigset_t
+    let signals: sigset_t
     private let input: StandardInput
 
     /// Blocks the signals. Must be called before the process has other threads, because they inherit the mask.
@@ -28,6 +28,7 @@ struct Interrupts: Sendable {
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] where signal == SIGTERM || !Self.isIgnored(signal) {
             sigaddset(&signals, signal)
         }
+        sigaddset(&signals, WatchRest.signal)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         self.signals = signals
     }
@@ -45,6 +46,10 @@ struct Interrupts: Sendable {
         while true {
             var signal: Int32 = 0
             guard sigwait(&signals, &signal) == 0 else { continue }
+            if signal == WatchRest.signal {
+                WatchRest.answer(isInterrupted: state.withLock { $0.signal } != 0)
+                continue
+            }
             if signal == SIGTSTP {
                 input.whileRestored(stop)
                 continue

@@ -8,11 +8,25 @@ final class StoreChanges: Sendable {
     /// Why the folder cannot be watched; nil if it is. Many systems allow a user 128 watchers (inotify), and editors use them
     /// up.
     let problem: String?
+    /// The descriptor that reports the changes.
+    let descriptor: Int32
+
+    /// Whether a descriptor can report changes.
+    static func isOne(_ descriptor: Int32) -> Bool {
+        var name = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/self/fd/\(descriptor)", &name, name.count)
+        return count > 0
+            && String(decoding: name.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
+                .contains("inotify")
+    }
 
     /// Creates the folder if it is missing.
-    init(in path: String) throws {
+    ///
+    /// - Parameter former: The descriptor of the process that this one has replaced.
+    init(in path: String, continuing former: Int32?) throws {
         try Folder(of: path + "/session", location: path).make()
-        let descriptor = inotify_init1(Int32(IN_CLOEXEC))
+        let descriptor = former ?? inotify_init1(Int32(IN_CLOEXEC))
+        self.descriptor = descriptor
         // All files there are replaced as a whole.
         @Sendable func watch() -> Bool { inotify_add_watch(descriptor, path, UInt32(IN_MOVED_TO | IN_DELETE)) >= 0 }
         guard descriptor >= 0, watch() else {
@@ -29,7 +43,7 @@ final class StoreChanges: Sendable {
             return
         }
         problem = nil
-        try SystemThread(named: "watch-changes", for: .store) { [waiting] in
+        try SystemThread(named: "watch-changes", for: .store) { [self] in
             var buffer = [UInt8](repeating: 0, count: 4096)
             while true {
                 let count = read(descriptor, &buffer, buffer.count)
@@ -39,10 +53,13 @@ final class StoreChanges: Sendable {
                     try? Folder(of: path + "/session", location: path).make()
                     _ = watch()
                 }
-                waiting.withLock { $0 }?.yield()
+                report()
             }
         }.detach()
     }
+
+    /// Reports something else that changes what is to be done.
+    func report() { waiting.withLock { $0 }?.yield() }
 
     /// Returns the changes from now on. An earlier stream gets no more.
     func subscribe() -> AsyncStream<Void> {

@@ -3,8 +3,9 @@ internal import ArgumentParser
 
 /// The command `sign-in watch`.
 struct Watch: Command {
+    static let name = "watch"
     static let configuration = CommandConfiguration(
-        commandName: "watch",
+        commandName: name,
         abstract: "Keeps the sessions of profiles alive, and says when you have to sign in again.",
         discussion: """
             Example: sign-in watch --profile work
@@ -28,11 +29,13 @@ struct Watch: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         for profile in profiles { try profile.checkIsKnown() }
         let names = (profiles.isEmpty ? try Profile.all() : profiles).map(\.name).joined(separator: ", ")
-        console.say(
+        // Not after each rest.
+        let greeting =
             names.isEmpty
-                ? "No profile is known yet, and a session without one is not watched: sign-in login --profile NAME. "
-                    + "Watching for the first."
-                : "Watching: \(names)")
+            ? "No profile is known yet, and a session without one is not watched: sign-in login --profile NAME. "
+                + "Watching for the first."
+            : "Watching: \(names)"
+        if WatchRest.atStart == nil { console.say(greeting) }
         var watcher = Watcher(profiles, telling: WatchNotifier(command: exec, console), console, limit: limit)
         try await watcher.run()
         return 0

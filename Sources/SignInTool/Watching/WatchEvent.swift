@@ -12,7 +12,7 @@ struct WatchEvent: Sendable {
 
     var json: JSON {
         var json: JSON.Object = [
-            "event": .string(name), "profile": .string(profile.name),
+            "event": .string(reminder.need.name), "profile": .string(profile.name),
             "issuer": .string(record.client.provider.issuer.string), "client_id": .string(record.client.id),
             "user": record.idToken?.claims.shortName.map(JSON.string) ?? .null,
             "reminder": .number(.init(reminder.number)), "command": .string(signIn.shellLine),
@@ -22,14 +22,6 @@ struct WatchEvent: Sendable {
         case .signInBefore(let end): json["before"] = .string(end.ISO8601Format())
         }
         return .object(json)
-    }
-
-    private var name: String {
-        switch reminder.need {
-        case .signIn: "sign_in_required"
-        case .signInBefore: "sign_in_due"
-        case .refreshFails: "refresh_failing"
-        }
     }
 
     /// Whether a sign-in helps. If only the network or the provider fails, the user can do nothing.

@@ -1,7 +1,9 @@
 internal import AppAuth
 internal import Glibc
+internal import JOSE
 
-/// The right to look after a session, which one process has until it ends. So the user learns of each event once.
+/// The right to look after a session, which one process has at a time, and what it has told the user. So the user learns of
+/// each event once, even if the watch starts anew.
 final class WatchLock: Sendable {
     private let descriptor: Int32
 
@@ -20,6 +22,20 @@ final class WatchLock: Sendable {
             return nil
         }
         return WatchLock(descriptor)
+    }
+
+    /// What the user has been told (``WatchSchedule/note``); null for nothing, or if it is damaged.
+    var note: JSON {
+        get {
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            let count = pread(descriptor, &bytes, bytes.count, 0)
+            return (try? JSON(parsing: Array(bytes.prefix(max(0, count))))) ?? .null
+        }
+        set {
+            let bytes = Array(newValue.serialized().utf8)
+            guard ftruncate(descriptor, 0) == 0 else { return }
+            _ = pwrite(descriptor, bytes, bytes.count, 0)
+        }
     }
 
     deinit { close(descriptor) }

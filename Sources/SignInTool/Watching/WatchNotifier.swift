@@ -9,6 +9,22 @@ final class WatchNotifier: Sendable {
     private let console: Console
     /// The processes that show a notification and wait for its button.
     private let shown = LockedValue<[Profile: WatchChild]>([:])
+    private let running = LockedValue(0)
+    private let whenQuiet = LockedValue<(@Sendable () -> Void)?>(nil)
+
+    /// Has this done when the last program has ended.
+    func onQuiet(_ body: @escaping @Sendable () -> Void) { whenQuiet.withLock { $0 = body } }
+
+    private func end() {
+        let isLast = running.withLock { running in
+            running -= 1
+            return running == 0
+        }
+        if isLast { whenQuiet.withLock { $0 }?() }
+    }
+
+    /// Whether no program runs that this one has started.
+    var isQuiet: Bool { running.withLock { $0 } == 0 }
 
     init(command: String?, _ console: Console) { (self.command, self.console) = (command, console) }
 
@@ -42,11 +58,7 @@ final class WatchNotifier: Sendable {
     }
 
     private func signIn(_ event: WatchEvent) {
-        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
-        guard readlink("/proc/self/exe", &path, path.count - 1) > 0 else { return }
-        var program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        // After an upgrade, this process runs a file that was replaced.
-        if program.hasSuffix(" (deleted)") { program.removeLast(" (deleted)".count) }
+        guard let program = Program.path else { return }
         // In a service, the browser would run in its sandbox, and end with it.
         let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--"]
         let words = (variable("INVOCATION_ID") == nil ? [] : service) + [program] + event.signIn.words
@@ -60,8 +72,10 @@ final class WatchNotifier: Sendable {
         then: @escaping @Sendable (_ output: String, _ status: Int32) -> Void = { _, _ in }
     ) {
         let console = console
+        running.withLock { $0 += 1 }
         do {
-            try SystemThread(named: "watch-child", for: .configuration) {
+            try SystemThread(named: "watch-child", for: .configuration) { [self] in
+                defer { end() }
                 do throws(WatchChild.Failure) {
                     let child = try WatchChild(words)
                     began?(child)
@@ -72,6 +86,9 @@ final class WatchNotifier: Sendable {
                     console.sayOnce("sign-in: \(name) could not be started: \(SystemError.text(error.number))")
                 }
             }.detach()
-        } catch { console.note((error as? AuthError)?.message ?? "\(error)") }
+        } catch {
+            end()
+            console.note((error as? AuthError)?.message ?? "\(error)")
+        }
     }
 }

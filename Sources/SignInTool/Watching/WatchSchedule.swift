@@ -1,5 +1,6 @@
 package import AppAuth
 package import FoundationEssentials
+package import JOSE
 
 /// What a watched session needs, and when. It only reads the session and the clock, and does nothing itself.
 package struct WatchSchedule: Sendable {
@@ -11,6 +12,15 @@ package struct WatchSchedule: Sendable {
         case signInBefore(Date)
         /// There has been no token for an hour, though the session has not ended.
         case refreshFails(reason: String)
+
+        /// The name of the event.
+        package var name: String {
+            switch self {
+            case .signIn: "sign_in_required"
+            case .signInBefore: "sign_in_due"
+            case .refreshFails: "refresh_failing"
+            }
+        }
     }
 
     /// A need, and how often the user has been told about it with this time.
@@ -32,7 +42,8 @@ package struct WatchSchedule: Sendable {
 
     private struct Told: Sendable {
         let session: String
-        let need: Need
+        /// The name of the need: the user need not be told about each reason.
+        let need: String
         let first: Timestamp
         var count = 0
     }
@@ -41,17 +52,18 @@ package struct WatchSchedule: Sendable {
     /// The moment within each period in which a refresh may come, 0 to 1. Another one for each token, so that the programs
     /// of many users do not come in step.
     private var spread: Double
-    private let random: @Sendable () -> Double
+    private let random: (@Sendable () -> Double)?
     private var failure: Failure?
     private var told: Told?
 
-    package init(_ record: AuthStateRecord, random: @escaping @Sendable () -> Double = { .random(in: 0...1) }) {
-        (self.record, self.random, spread) = (record, random, random())
+    /// - Parameter random: Returns numbers from 0 to 1.
+    package init(_ record: AuthStateRecord, random: (@Sendable () -> Double)? = nil) {
+        (self.record, self.random, spread) = (record, random, random?() ?? record.spread)
     }
 
     /// Takes the session as the store has it now.
     package mutating func update(_ record: AuthStateRecord) {
-        if record.accessToken != self.record.accessToken { (spread, failure) = (random(), nil) }
+        if record.accessToken != self.record.accessToken { (spread, failure) = (random?() ?? record.spread, nil) }
         self.record = record
     }
 
@@ -62,7 +74,30 @@ package struct WatchSchedule: Sendable {
         // from a quarter of an hour to six.
         let (least, most) = error.needsSignIn ? (15 * 60, 6 * 3600) : (10, 15 * 60)
         let pause = max(.seconds(least), min(passed / 4, .seconds(most)), error.retryDelay ?? .zero)
-        failure = Failure(since: since, pause: Term(from: now, for: pause * (1 + random() / 4)), error: error)
+        failure = Failure(
+            since: since, pause: Term(from: now, for: pause * (1 + (random?() ?? .random(in: 0...1)) / 4)), error: error
+        )
+    }
+
+    /// Whether the schedule knows no more than the store, the note, and the clock.
+    package var isResting: Bool { failure == nil }
+
+    /// What the user has been told, for the process that looks after the session next.
+    package var note: JSON {
+        get {
+            guard let told, let first = try? told.first.stored else { return .null }
+            return [
+                "session": .string(told.session), "need": .string(told.need), "first": first,
+                "count": .number(.init(told.count)),
+            ]
+        }
+        set {
+            guard let session = newValue["session"]?.string, let need = newValue["need"]?.string,
+                let count = newValue["count"]?.int, let first = newValue["first"],
+                let begin = try? Timestamp(stored: StoredObject(first))
+            else { return }
+            told = Told(session: session, need: need, first: begin, count: count)
+        }
     }
 
     // MARK: - Refreshes
@@ -114,8 +149,8 @@ package struct WatchSchedule: Sendable {
             return nil
         }
         var told =
-            self.told.flatMap { $0.session == record.id && $0.need.isLike(need) ? $0 : nil }
-            ?? Told(session: record.id, need: need, first: now)
+            self.told.flatMap { $0.session == record.id && $0.need == need.name ? $0 : nil }
+            ?? Told(session: record.id, need: need.name, first: now)
         // After the machine slept through several times, once.
         let passed = told.first.elapsed(until: now) ?? .zero
         let count = max(told.count, need.times.count { $0 <= passed })
@@ -144,8 +179,8 @@ package struct WatchSchedule: Sendable {
     package func delay(at now: Timestamp) -> Duration? {
         let warning = record.end == nil ? record.announced.timeToWarn(at: now) : nil
         var moments = [warning, failure.map { Term(from: $0.since, for: Self.outage).remaining(at: now) }]
-        if let told, let passed = told.first.elapsed(until: now) {
-            moments += told.need.times.map { Optional($0 - passed) }
+        if let told, let passed = told.first.elapsed(until: now), let need = need(at: now) {
+            moments += need.times.map { Optional($0 - passed) }
         }
         if !record.renewsItself { moments.append(record.accessToken.flatMap { $0.validity(at: now) }) }
         // What is due already is a need, of which the user has been told.
@@ -155,16 +190,16 @@ package struct WatchSchedule: Sendable {
 }
 
 extension WatchSchedule.Need {
-    /// Whether the user need not be told about the other one as well.
-    fileprivate func isLike(_ other: Self) -> Bool {
-        switch (self, other) {
-        case (.signIn, .signIn), (.signInBefore, .signInBefore), (.refreshFails, .refreshFails): true
-        default: false
-        }
-    }
-
     /// When the user is told about it, from the first time on.
     fileprivate var times: [Duration] {
         if case .signIn = self { WatchSchedule.repetitions } else { [.zero] }
+    }
+}
+
+extension AuthStateRecord {
+    /// A number from 0 to 1 that is another one for each token, and the same in each process.
+    fileprivate var spread: Double {
+        let digest = Digest.sha256.hash(accessToken?.value.reveal() ?? id)
+        return Double(digest[0]) / 256 + Double(digest[1]) / 65_536
     }
 }

@@ -1,7 +1,7 @@
 internal import AppAuth
 internal import AppAuthConcurrency
 
-/// The loop of `sign-in watch`: it reads the sessions, does what is due, and sleeps until the next moment or the next change.
+/// The loop of `sign-in watch`: it reads the sessions, does what is due, and rests until the next moment or the next change.
 struct Watcher {
     private struct Session: Sendable {
         var store: any TokenStore
@@ -31,16 +31,21 @@ struct Watcher {
 
     /// Runs until the task is cancelled.
     mutating func run() async throws {
-        let changes = try StoreChanges(in: StateFolder().path)
+        let changes = try StoreChanges(in: StateFolder().path, continuing: WatchRest.atStart?.changes)
         if let problem = changes.problem {
             console.say("This command notices changes by other programs within a minute: \(problem).")
         }
+        notifier.onQuiet { changes.report() }
         defer { for profile in sessions.keys { notifier.withdraw(profile) } }
         while true {
             // Before the sessions are read, so that no change is missed.
             let change = changes.subscribe()
             let next = try await lookAfterSessions()
             let delay = changes.problem == nil ? next : min(next, .seconds(60))
+            if changes.problem == nil, delay > .seconds(2), isResting {
+                await WatchRest.begin(for: delay, changes: changes.descriptor)
+                try Task.checkCancellation()
+            }
             let began = (now: environment.now(), awake: SuspendingClock.now)
             try await firstResult { [environment] in
                 try await environment.sleep(max(delay, .seconds(1)))
@@ -54,6 +59,11 @@ struct Watcher {
                 try await environment.sleep(.seconds(60) * environment.jitter())
             }
         }
+    }
+
+    /// Whether nothing is known here but what is stored: neither tokens, nor a failure, nor a notification that waits.
+    private var isResting: Bool {
+        !isUnsure && notifier.isQuiet && sessions.values.allSatisfy { $0.unsaved == nil && $0.schedule.isResting }
     }
 
     /// Does what is due, and returns the time to the next moment.
@@ -72,7 +82,11 @@ struct Watcher {
     /// Returns whether this process looks after a session.
     private mutating func isOurs(_ profile: Profile) -> Bool {
         if sessions[profile]?.lock == nil {
-            do { sessions[profile]?.lock = try WatchLock.take(for: profile) } catch {
+            do {
+                guard let lock = try WatchLock.take(for: profile) else { return false }
+                sessions[profile]?.lock = lock
+                sessions[profile]?.schedule.note = lock.note
+            } catch {
                 console.sayOnce("sign-in: \((error as? AuthError)?.message ?? "\(error)")")
             }
         }
@@ -160,9 +174,11 @@ struct Watcher {
             let isOurs = isOurs(profile)
             let isNeeded = sessions[profile]?.schedule.need(at: now) != nil
             if !isNeeded { notifier.withdraw(profile) }
+            let former = sessions[profile]?.schedule.note
             if isOurs || !isNeeded, let reminder = sessions[profile]?.schedule.remind(at: now) {
                 tell(profile, reminder)
             }
+            if let note = sessions[profile]?.schedule.note, note != former { sessions[profile]?.lock?.note = note }
             guard let next = sessions[profile]?.schedule.delay(at: now) else { continue }
             // If the process that looks after the session has ended, this one takes its place.
             delay = min(delay, isOurs ? next : next + .seconds(60))

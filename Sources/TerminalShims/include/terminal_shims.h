@@ -1,9 +1,10 @@
 // What Swift cannot import for the command. For terminals: their size (ioctl is variadic), their modes (an array whose order
 // depends on the processor), and libqrencode, which is opened when it is first needed, so that neither a build nor a start
-// depends on it. And the options of malloc.
+// depends on it. And the options of malloc, and a wait without any task.
 #ifndef TERMINAL_SHIMS_H
 #define TERMINAL_SHIMS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,10 @@ bool terminal_hand_over_bytes(int descriptor, struct termios *former);
 // Creates the smallest QR code for a text, with the lowest error correction. Writes its modules row by row, 1 for a dark
 // one, and returns its width, or 0 if libqrencode is not installed or the code does not fit.
 int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity);
+
+// Waits until `changes` can be read (and reads it once), a time since boot has come, or one of the signals, which are blocked,
+// is pending.
+void process_rest(int changes, int64_t milliseconds_since_boot, const sigset_t *signals);
 
 // Makes all threads allocate from one heap.
 void process_share_heap(void);

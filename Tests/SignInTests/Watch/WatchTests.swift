@@ -101,6 +101,55 @@ struct WatchTests {
         }
     }
 
+    @Test func `after a restart, the user is not told again`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            fixture.provider.revokeGrant(of: try #require(try fixture.stored(profile: "work").refreshToken).reveal())
+            _ = try await fixture.run("token", "--profile", "work", "--force-refresh")
+            for _ in 0..<2 {
+                let watch = try fixture.start(["watch", "--exec", Self.record], notifySend(fixture))
+                _ = try await watch.line { $0 == "Watching: work" }
+                _ = try await resting(watch)
+                try await stop(watch)
+            }
+            #expect(try events(fixture).count == 1)
+        }
+    }
+
+    /// Waits until a watch is at rest, and returns the number of its pauses so far (proc_pid_status(5)).
+    private func resting(_ watch: ChildProcess) async throws -> Int? {
+        func status() -> String {
+            (try? String(contentsOfFile: "/proc/\(watch.id)/status", encoding: .utf8)) ?? ""
+        }
+        // A process that has run tasks has several threads, or has had a timer of Dispatch since then.
+        try await waitUntil {
+            let environment = (try? Data(contentsOf: URL(filePath: "/proc/\(watch.id)/environ"))) ?? Data()
+            return environment.firstRange(of: Data("SIGN_IN_WATCH_REST=".utf8)) != nil
+                && status().contains("Threads:\t1\n") && status().contains("State:\tS")
+        }
+        return status().split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            .flatMap { Int($0.split(separator: "\t")[1]) }
+    }
+
+    @Test func `at rest, nothing wakes a watch but a change, the time, or a signal`() async throws {
+        let (configuration, count) = counting(lifetime: 20)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let watch = try fixture.start(["watch"])
+            _ = try await watch.line { $0 == "Watching: work" }
+            let pauses = try #require(try await resting(watch))
+            // Dispatch would wake it every second. This needs real time, which the kernel counts.
+            try await Task.sleep(for: .seconds(3))
+            #expect(try await resting(watch) == pauses)
+            // The time, and a change: the first session is refreshed, and another one is noticed.
+            _ = try await count.wait { $0 >= 2 ? true : nil }
+            _ = try await fixture.login("--profile", "more").result()
+            _ = try await count.wait { $0 >= 4 ? true : nil }
+            _ = try await resting(watch)
+            try await stop(watch)
+        }
+    }
+
     @Test func `an announced end is told before it comes`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["authorization_expires_in"] = 12 }, at: .token)

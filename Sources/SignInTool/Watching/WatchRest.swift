@@ -1,0 +1,78 @@
+internal import AppAuth
+internal import AppAuthConcurrency
+internal import Glibc
+internal import TerminalShims
+
+/// The pause of a watch while nothing is to be done.
+///
+/// A process that has run tasks is woken once a second by a timer of Dispatch, and has the memory of all that they have
+/// used, the tokens among it. So the watch replaces itself by the same program, whose only thread waits, and which begins
+/// with its tasks when something has changed, or the time has come.
+struct WatchRest: Sendable {
+    private static let variable = "SIGN_IN_WATCH_REST"
+
+    /// The pause with which this process begins; nil for none. Must be asked for while the process has one thread.
+    static let atStart: WatchRest? = {
+        guard let text = getenv(Self.variable).map({ String(cString: $0) }) else { return nil }
+        unsetenv(Self.variable)
+        let numbers = text.split(separator: ",").compactMap { Int64($0) }
+        guard numbers.count == 2, let changes = Int32(exactly: numbers[0]), StoreChanges.isOne(changes) else {
+            return nil
+        }
+        fcntl(changes, F_SETFD, FD_CLOEXEC)
+        return WatchRest(changes: changes, end: numbers[1])
+    }()
+
+    /// The descriptor that reports changes. It stays open from one process to the next, so that none is missed.
+    let changes: Int32
+    /// The end, in milliseconds since boot.
+    private let end: Int64
+
+    /// Waits for a change, the end, or a signal, which stays pending.
+    func wait(interruptedBy signals: sigset_t) {
+        var signals = signals
+        let begin = (all: ContinuousClock.now, awake: SuspendingClock.now)
+        process_rest(changes, end, &signals)
+        // All machines of an office wake at the same time, and their network only a moment later.
+        guard (ContinuousClock.now - begin.all) - (SuspendingClock.now - begin.awake) > .seconds(30) else { return }
+        process_rest(-1, Self.now + .random(in: 0...60_000), &signals)
+    }
+
+    private static var now: Int64 { Timestamp.current.sinceBoot.milliseconds }
+
+    /// Replaces this process by one that rests. Returns if that is not possible.
+    static func begin(for delay: Duration, changes: Int32) async {
+        let rest = WatchRest(changes: changes, end: now + delay.milliseconds)
+        await withCheckedContinuation { continuation in
+            request.withLock { $0 = (rest, continuation) }
+            // The thread that takes all signals does it: none is lost between two processes.
+            kill(getpid(), signal)
+        }
+    }
+
+    /// The signal with which this process asks its main thread to rest.
+    static let signal = SIGUSR1
+    private static let request = LockedValue<(rest: WatchRest, refused: CheckedContinuation<Void, Never>)?>(nil)
+
+    /// Rests, if a task has asked for it and no signal has ended the command.
+    static func answer(isInterrupted: Bool) {
+        guard let (rest, refused) = request.withLock({ $0.take() }) else { return }
+        if !isInterrupted { rest.replaceProcess() }
+        refused.resume()
+    }
+
+    private func replaceProcess() {
+        guard let program = Program.path else { return }
+        var words = CommandLine.arguments.map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        setenv(Self.variable, "\(changes),\(end)", 1)
+        fcntl(changes, F_SETFD, 0)
+        execv(program, &words)
+        fcntl(changes, F_SETFD, FD_CLOEXEC)
+        unsetenv(Self.variable)
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
+}
