@@ -362,4 +362,41 @@ struct IdentityAssertionTests {
             #expect(claims["sub"]?.string == User.alice.subject && claims["client_id"] == "notes")
         }
     }
+
+    enum Later: CaseIterable, Sendable { case sameUser, otherUser, otherIssuer }
+
+    /// OpenID Connect Core §5.7: the issuer and the subject together identify the user.
+    @Test(arguments: Later.allCases)
+    func `a provider is asked only about the user whom the grant names`(later: Later) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clientOfIdentityAssertions = "notes"
+        let bob = LocalProvider.User(name: "bob", password: "builder")
+        configuration.users.append(bob)
+        try await World.run(configuration) { world in
+            try await World.run(configuration) { other in
+                func signIn(at world: World, as user: LocalProvider.User) async throws -> AuthState {
+                    let client = try await world.client(
+                        "demo-confidential", .clientSecretBasic(Secret("s3cret: 100% äß+/= and thirty-two")))
+                    return try await AuthState.exchange(
+                        world.authorize(client, as: user), store: MemoryTokenStore(), environment: world.environment)
+                }
+                let first = try await signIn(at: world, as: .alice)
+                let grant = try await TokenGrant.jwtBearer(
+                    assertionNamed: "identity provider", about: AssertionDemand.User(first.freshIDToken()))
+                let now = later == .otherIssuer ? other : world
+                let state = try await signIn(at: now, as: later == .otherUser ? bob : .alice)
+                let server = try ProviderMetadata(issuer: Issuer("https://as.example"), endpoints: [:])
+                let demand = AssertionDemand(
+                    about: grant.assertionUser, client: Client(id: "notes", provider: server),
+                    resources: ["https://mcp.example/mcp"])
+                let error = await authError { try await state.identityAssertion(for: demand) }
+                #expect(error?.code == (later == .sameUser ? nil : .signInRequired))
+                #expect(error?.outcome == (later == .sameUser ? nil : .notSent))
+                let exchanges = now.provider.log(.token).count {
+                    $0.form["grant_type"] == GrantType.tokenExchange.rawValue
+                }
+                #expect(exchanges == (later == .sameUser ? 1 : 0))
+            }
+        }
+    }
 }

@@ -41,3 +41,8 @@ public struct IDToken: Sendable, Hashable {
 
     init(rawValue: Secret, claims: Claims) { (self.rawValue, self.claims) = (rawValue, claims) }
 }
+
+extension AssertionDemand.User {
+    /// The user of an ID token.
+    public init(_ token: IDToken) { self.init(issuer: token.issuer, subject: token.subject) }
+}

@@ -9,6 +9,7 @@ extension TokenGrant {
             "resources": .array(resources.map(JSON.string)), "parameters": .object(parameters),
         ]
         json["assertionName"] = assertionName.map(JSON.string)
+        json["assertionUser"] = assertionUser.map { ["issuer": .string($0.issuer), "subject": .string($0.subject)] }
         return .object(json)
     }
 
@@ -18,7 +19,11 @@ extension TokenGrant {
             GrantType(rawValue: json.string("type")), scope: json.strings("scope").map(Scope.init(rawValue:)),
             resources: json.strings("resources"),
             parameters: json.unambiguous(parameters.names) { try parameters.secret($0) },
-            assertionNamed: json.optional("assertionName") { try $0.string($1) })
+            assertionNamed: json.optional("assertionName") { try $0.string($1) },
+            about: json.optional("assertionUser") { json, name in
+                let user = try json.object(name)
+                return try AssertionDemand.User(issuer: user.string("issuer"), subject: user.string("subject"))
+            })
     }
 }
 

@@ -17,6 +17,8 @@ public struct TokenGrant: Sendable, Hashable {
     /// The name of the assertion for each request, see ``Environment/grantAssertion``; nil if the parameters have it, or if
     /// the grant needs none.
     public let assertionName: String?
+    /// The user that each of these assertions must be about; nil if the name is enough.
+    public let assertionUser: AssertionDemand.User?
 
     /// Creates a grant.
     ///
@@ -30,12 +32,12 @@ public struct TokenGrant: Sendable, Hashable {
 
     init(
         _ type: GrantType, scope: [Scope], resources: [String], parameters: [String: Secret],
-        assertionNamed name: String?
+        assertionNamed name: String?, about user: AssertionDemand.User? = nil
     ) throws {
         try FormParameters.check(parameters.keys.sorted(), reserved: Self.reservedParameters, for: .token)
         try scope.check(for: .token)
         (self.type, self.scope, self.resources, self.parameters) = (type, scope, resources, parameters)
-        assertionName = name
+        (assertionName, assertionUser) = (name, user)
     }
 
     /// Creates a grant of the client's own credentials (RFC 6749 §4.4), for an app that acts for itself. The session

@@ -26,15 +26,22 @@ extension AuthState {
     ///
     /// ```swift
     /// environment.grantAssertion = { [state] demand in try await state.identityAssertion(for: demand) }
-    /// let grant = try TokenGrant.jwtBearer(assertionNamed: "identity provider", resources: [url])
+    /// let grant = try await TokenGrant.jwtBearer(
+    ///     assertionNamed: "identity provider", about: AssertionDemand.User(state.freshIDToken()), resources: [url])
     /// let session = try await AuthState.present(grant, as: client, store: store, environment: environment)
     /// ```
     /// The provider decides which servers it vouches for users at, and for which client there.
     ///
-    /// - Throws: As ``freshIDToken(minimumValidity:)`` and ``exchange(_:)``; ``AuthError/Code/invalidResponse`` for a token of
-    ///   another kind.
+    /// If the demand names another user than this session's, for example because the app has signed in again since, nothing
+    /// is sent.
+    ///
+    /// - Throws: As ``freshIDToken(minimumValidity:)`` and ``exchange(_:)``; ``AuthError/Code/signInRequired`` for a demand
+    ///   that names another user; ``AuthError/Code/invalidResponse`` for a token of another kind.
     public func identityAssertion(for demand: AssertionDemand) async throws -> Secret {
+        // First, so that no end of the other user's session is reported.
+        if let known = record.idToken { try demand.check(known) }
         let token = try await freshIDToken()
+        try demand.check(token)
         var request = TokenExchangeRequest(of: SecurityToken(token.rawValue, kind: .idToken))
         request.requestedKind = .identityAssertion
         (request.audience, request.resources) = ([demand.client.provider.issuer.string], demand.resources)
@@ -47,5 +54,18 @@ extension AuthState {
                     + exchanged.kind.rawValue.foundText)
         }
         return exchanged.value
+    }
+}
+
+extension AssertionDemand {
+    /// Throws if the token is another user's. Its client does not matter: the provider decides at each exchange whether that
+    /// client may have the statement, which is about the same user.
+    fileprivate func check(_ token: IDToken) throws {
+        let found = User(token)
+        guard let user, user != found else { return }
+        throw AuthError(
+            .signInRequired, .token,
+            "another user is signed in: \(found.subject.foundText) at \(found.issuer.foundText), not "
+                + "\(user.subject.foundText) at \(user.issuer.foundText)", outcome: .notSent)
     }
 }

@@ -171,11 +171,19 @@ struct Login: Command {
             console.say(
                 "No page will ask whether you allow: \(scope.map(\.rawValue.shownName).joined(separator: ", ")).")
         }
-        let grant = try TokenGrant.jwtBearer(
-            assertionNamed: source.assertionName, scope: scope, resources: chosen.resources)
+        let grant = try await TokenGrant.jwtBearer(
+            assertionNamed: source.assertionName, about: source.user(console.environment), scope: scope,
+            resources: chosen.resources)
         let state = try await AuthState.present(
             grant, as: chosen.configuration.client(), store: store, environment: console.environment)
-        return try await session.finish(state, in: store, console, until: deadline)
+        let status = try await session.finish(state, in: store, console, until: deadline)
+        // Only these are looked through when the user signs out of the profile.
+        let known = try StateFolder.storesWithProfiles().map(\.store.location)
+        if store is FileTokenStore, !known.contains(store.location) {
+            let logout = SignInLine(["logout", "--store", store.shownLocation]).shellLine
+            console.say("A sign-out of \(source.name) does not end this session. To end it: \(logout)")
+        }
+        return status
     }
 
     private func signIn(_ chosen: SignInTarget, as former: AuthStateRecord?) -> SignIn {

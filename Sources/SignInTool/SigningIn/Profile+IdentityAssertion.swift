@@ -15,16 +15,38 @@ extension Profile {
     }
 
     /// Gets a statement about the user, after a refresh of the profile's session if necessary.
+    ///
+    /// Nothing is requested for a session of an earlier version, which does not say whose it is. Nothing else says it either:
+    /// by now, the profile may be another user's.
     func identityAssertion(for demand: AssertionDemand, _ environment: Environment) async throws -> Secret {
+        guard demand.user != nil else {
+            throw AuthError(
+                .signInRequired, .store,
+                "the session does not say which user of the profile \(name.foundText) it is for", outcome: .notSent)
+        }
+        return try await withState(environment) { try await $0.identityAssertion(for: demand) }
+    }
+
+    /// Returns the user who is signed in.
+    func user(_ environment: Environment) async throws -> AssertionDemand.User {
+        try await withState(environment) { state in
+            if let known = await state.record.idToken { return .init(known) }
+            return .init(try await state.freshIDToken())
+        }
+    }
+
+    private func withState<Value: Sendable>(
+        _ environment: Environment, _ work: (AuthState) async throws -> Value
+    ) async throws -> Value {
         try checkIsKnown()
         guard let state = try await StateFolder.restore(store, environment) else {
             throw AuthError(
                 .signInRequired, .store, "the profile \(name.foundText) is not signed in", outcome: .notSent)
         }
         do {
-            let assertion = try await state.identityAssertion(for: demand)
+            let value = try await work(state)
             if await state.hasUnsavedTokens { await state.settle() }
-            return assertion
+            return value
         } catch {
             // The provider may have replaced the refresh token of this session already.
             await state.settle()
@@ -47,6 +69,15 @@ extension AuthStateRecord {
     /// The profile that this session comes from; nil if the user signed in to it.
     var source: Profile? { Profile(assertionName: grant?.assertionName) }
 
-    /// The line that signs in to the source, without which this session cannot go on; nil if there is none.
-    var signInToSource: SignInLine? { source.map { SignInLine([SignInLine.commands[0], "--profile", $0.name]) } }
+    /// The line that signs in to the source, without which this session cannot go on; nil if there is none, or if it is not
+    /// known to be this session's user's. Then only a new sign-in from there helps.
+    var signInToSource: SignInLine? {
+        get async {
+            guard let source, let user = grant?.assertionUser else { return nil }
+            let store = try? source.likelyStore.within(.seconds(5))
+            let found = try? await StateFolder.entries(store.map { [($0, source)] } ?? []).first?.record.get()
+            if let token = found?.idToken, user != .init(token) { return nil }
+            return SignInLine([SignInLine.commands[0], "--profile", source.name])
+        }
+    }
 }

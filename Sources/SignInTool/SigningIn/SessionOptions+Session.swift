@@ -137,7 +137,8 @@ extension SessionOptions {
                     || !required.missingScope(in: record).isEmpty
             else { throw error }
             let missing = required.missingScope(in: record)
-            let command = try (record.signInToSource ?? line(store, record, console, requesting: missing)).shellLine
+            let source = await record.signInToSource
+            let command = try (source ?? line(store, record, console, requesting: missing)).shellLine
             // The line says it better than the library, which knows no command.
             // A server's words end with a quote.
             if required.saysToSignIn, let advice = required.message.ranges(of: ". Sign in again").last,

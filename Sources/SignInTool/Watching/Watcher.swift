@@ -76,7 +76,7 @@ struct Watcher {
             try await refresh(due)
             try await read()
         }
-        return remind(at: environment.now())
+        return await remind(at: environment.now())
     }
 
     /// Returns whether this process looks after a session.
@@ -166,7 +166,7 @@ struct Watcher {
     }
 
     /// Tells the user what is new, and returns the time to the next moment.
-    private mutating func remind(at now: Timestamp) -> Duration {
+    private mutating func remind(at now: Timestamp) async -> Duration {
         // A sign-in in a store elsewhere, for example in the keyring, changes nothing that is noticed at once.
         let isAwaited = sessions.values.contains { $0.schedule.need(at: now) != nil }
         var delay = Duration.seconds(isUnsure || isAwaited ? 15 * 60 : 30 * 86_400)
@@ -176,7 +176,7 @@ struct Watcher {
             if !isNeeded { notifier.withdraw(profile) }
             let former = sessions[profile]?.schedule.note
             if isOurs || !isNeeded, let reminder = sessions[profile]?.schedule.remind(at: now) {
-                tell(profile, reminder)
+                await tell(profile, reminder)
             }
             if let note = sessions[profile]?.schedule.note, note != former { sessions[profile]?.lock?.note = note }
             guard let next = sessions[profile]?.schedule.delay(at: now) else { continue }
@@ -186,11 +186,12 @@ struct Watcher {
         return delay
     }
 
-    private func tell(_ profile: Profile, _ reminder: WatchSchedule.Reminder) {
+    private func tell(_ profile: Profile, _ reminder: WatchSchedule.Reminder) async {
         guard let session = sessions[profile] else { return }
         var options = SessionOptions()
         (options.profile, options.issuer, options.clientID, options.store) = (profile, nil, nil, nil)
-        let line = session.record.signInToSource ?? (try? options.line(session.store, session.record, console))
+        let source = await session.record.signInToSource
+        let line = source ?? (try? options.line(session.store, session.record, console))
         notifier.send(
             WatchEvent(
                 reminder: reminder, profile: profile, record: session.record,

@@ -19,11 +19,15 @@ extension TokenGrant {
     /// With ``Environment/live``, the name is the path of a file, for example of the token of a workload that its platform
     /// renews.
     ///
+    /// - Parameter user: The user that the session is for, if the assertions come from a session that could become another
+    ///   user's. It is stored, and is part of each demand.
     /// - Throws: As ``init(_:scope:resources:parameters:)``.
     public static func jwtBearer(
-        assertionNamed name: String, scope: [Scope] = [], resources: [String] = []
+        assertionNamed name: String, about user: AssertionDemand.User? = nil, scope: [Scope] = [],
+        resources: [String] = []
     ) throws -> TokenGrant {
-        try TokenGrant(.jwtBearer, scope: scope, resources: resources, parameters: [:], assertionNamed: name)
+        try TokenGrant(
+            .jwtBearer, scope: scope, resources: resources, parameters: [:], assertionNamed: name, about: user)
     }
 
     /// Returns the grant with its assertion. RFC 7523 §3 item 4: an expired one is of no use, and is not sent.
@@ -34,7 +38,7 @@ extension TokenGrant {
         var parameters = parameters
         if let assertionName {
             let demand = AssertionDemand(
-                name: assertionName, client: client, scope: scope, resources: resources)
+                name: assertionName, about: assertionUser, client: client, scope: scope, resources: resources)
             do { parameters["assertion"] = try await environment.grantAssertion(demand) } catch {
                 throw try AuthError(beforeSending: error, stage, "there is no assertion")
             }
@@ -57,6 +61,8 @@ extension TokenGrant {
 public struct AssertionDemand: Sendable, Hashable {
     /// The name of the assertion in ``TokenGrant/assertionName``.
     public let name: String
+    /// The user that the assertion must be about; nil if the grant does not say.
+    public let user: User?
     /// The client that presents it, at the authorization server that accepts it.
     public let client: Client
     /// The requested scopes; empty if the server chooses.
@@ -65,15 +71,32 @@ public struct AssertionDemand: Sendable, Hashable {
     public let resources: [String]
 
     /// Creates a demand, for a statement that is needed without a grant.
-    public init(name: String = "", client: Client, scope: [Scope] = [], resources: [String]) {
-        (self.name, self.client, self.scope, self.resources) = (name, client, scope, resources)
+    public init(
+        name: String = "", about user: User? = nil, client: Client, scope: [Scope] = [], resources: [String]
+    ) {
+        (self.name, self.user, self.client, self.scope, self.resources) = (name, user, client, scope, resources)
+    }
+
+    /// A user of an identity provider. The issuer and the subject together identify the user (OpenID Connect Core §5.7).
+    public struct User: Sendable, Hashable {
+        /// The issuer of the user's ID tokens.
+        public let issuer: String
+        /// The user's identifier, unique at the issuer.
+        public let subject: String
+
+        init(issuer: String, subject: String) { (self.issuer, self.subject) = (issuer, subject) }
+
+        /// Both are case-sensitive, and are compared byte by byte (Core §2).
+        public static func == (one: User, other: User) -> Bool {
+            one.issuer.isExactly(other.issuer) && one.subject.isExactly(other.subject)
+        }
     }
 }
 
 extension Environment {
-    /// Returns the assertion of a grant that has only its name, see ``TokenGrant/jwtBearer(assertionNamed:scope:resources:)``:
-    /// a JWT from another issuer. Called for each token request with the grant, since such a JWT is often valid for only a few
-    /// minutes.
+    /// Returns the assertion of a grant that has only its name, see
+    /// ``TokenGrant/jwtBearer(assertionNamed:about:scope:resources:)``: a JWT from another issuer. Called for each token
+    /// request with the grant, since such a JWT is often valid for only a few minutes.
     ///
     /// If it throws, the request is not sent, with the errors of ``clientAssertion``; an error that demands another
     /// sign-in is ``AuthError/Code/signInRequired``.
