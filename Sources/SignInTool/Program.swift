@@ -41,16 +41,6 @@ package enum Program {
         interrupts.wait()
     }
 
-    /// The path of this program; nil if the kernel does not say it.
-    static var path: String? {
-        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
-        guard readlink("/proc/self/exe", &path, path.count - 1) > 0 else { return nil }
-        var program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        // After an upgrade, this process runs a file that was replaced.
-        if program.hasSuffix(" (deleted)") { program.removeLast(" (deleted)".count) }
-        return program
-    }
-
     /// Sets the address of the user's session bus where systemd has it (file-hierarchy(7)). A job of cron has no variable of the
     /// login, and its keyring may be open all the same.
     private static func findBus() {

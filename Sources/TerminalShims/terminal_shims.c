@@ -1,11 +1,15 @@
+#define _GNU_SOURCE
 #include "terminal_shims.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -68,4 +72,12 @@ void process_rest(int changes, int64_t milliseconds, const sigset_t *signals) {
     }
     if (timer >= 0) close(timer);
     if (signal >= 0) close(signal);
+}
+
+void process_replace(const char *path, char *const arguments[], int kept) {
+    // Since Linux 5.11. The program's own descriptors are marked already.
+    syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+    fcntl(kept, F_SETFD, 0);
+    execv(path, arguments);
+    fcntl(kept, F_SETFD, FD_CLOEXEC);
 }

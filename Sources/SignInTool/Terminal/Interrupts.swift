@@ -28,7 +28,7 @@ struct Interrupts: Sendable {
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP] where signal == SIGTERM || !Self.isIgnored(signal) {
             sigaddset(&signals, signal)
         }
-        sigaddset(&signals, WatchRest.signal)
+        sigaddset(&signals, Self.work)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         self.signals = signals
     }
@@ -46,8 +46,10 @@ struct Interrupts: Sendable {
         while true {
             var signal: Int32 = 0
             guard sigwait(&signals, &signal) == 0 else { continue }
-            if signal == WatchRest.signal {
-                WatchRest.answer(isInterrupted: state.withLock { $0.signal } != 0)
+            if signal == Self.work {
+                guard let work = Self.wanted.withLock({ $0.take() }) else { continue }
+                if state.withLock({ $0.signal }) == 0 { work.body() }
+                work.ended.resume()
                 continue
             }
             if signal == SIGTSTP {
@@ -68,6 +70,24 @@ struct Interrupts: Sendable {
                 return state.cancel
             }
             cancel?()
+        }
+    }
+
+    /// The signal with which a task asks for work on the main thread.
+    private static let work = SIGUSR1
+    private static let wanted = LockedValue<Work?>(nil)
+
+    private struct Work: Sendable {
+        let body: @Sendable () -> Void
+        let ended: CheckedContinuation<Void, Never>
+    }
+
+    /// Does something on the thread that takes all signals, so that none is lost meanwhile. Does nothing if a signal has ended
+    /// the command. One task at a time may call this.
+    static func onMainThread(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { ended in
+            wanted.withLock { $0 = Work(body: body, ended: ended) }
+            kill(getpid(), work)
         }
     }
 

@@ -58,7 +58,7 @@ final class WatchNotifier: Sendable {
     }
 
     private func signIn(_ event: WatchEvent) {
-        guard let program = Program.path else { return }
+        guard let program = WatchRest.program else { return }
         // In a service, the browser would run in its sandbox, and end with it.
         let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--"]
         let words = (variable("INVOCATION_ID") == nil ? [] : service) + [program] + event.signIn.words

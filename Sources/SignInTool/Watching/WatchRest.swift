@@ -43,32 +43,25 @@ struct WatchRest: Sendable {
     /// Replaces this process by one that rests. Returns if that is not possible.
     static func begin(for delay: Duration, changes: Int32) async {
         let rest = WatchRest(changes: changes, end: now + delay.milliseconds)
-        await withCheckedContinuation { continuation in
-            request.withLock { $0 = (rest, continuation) }
-            // The thread that takes all signals does it: none is lost between two processes.
-            kill(getpid(), signal)
-        }
+        await Interrupts.onMainThread { rest.replaceProcess() }
     }
 
-    /// The signal with which this process asks its main thread to rest.
-    static let signal = SIGUSR1
-    private static let request = LockedValue<(rest: WatchRest, refused: CheckedContinuation<Void, Never>)?>(nil)
-
-    /// Rests, if a task has asked for it and no signal has ended the command.
-    static func answer(isInterrupted: Bool) {
-        guard let (rest, refused) = request.withLock({ $0.take() }) else { return }
-        if !isInterrupted { rest.replaceProcess() }
-        refused.resume()
+    /// The path of this program; nil if the kernel does not say it.
+    static var program: String? {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard readlink("/proc/self/exe", &path, path.count - 1) > 0 else { return nil }
+        var program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        // After an upgrade, this process runs a file that was replaced.
+        if program.hasSuffix(" (deleted)") { program.removeLast(" (deleted)".count) }
+        return program
     }
 
     private func replaceProcess() {
-        guard let program = Program.path else { return }
+        guard let program = Self.program else { return }
         var words = CommandLine.arguments.map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         setenv(Self.variable, "\(changes),\(end)", 1)
-        fcntl(changes, F_SETFD, 0)
-        execv(program, &words)
-        fcntl(changes, F_SETFD, FD_CLOEXEC)
+        process_replace(program, &words, changes)
         unsetenv(Self.variable)
     }
 }

@@ -30,6 +30,10 @@ int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity);
 // is pending.
 void process_rest(int changes, int64_t milliseconds_since_boot, const sigset_t *signals);
 
+// Replaces this process by a program, for which only the standard streams and one more descriptor stay open: not, for
+// example, a connection of a library. Returns if that fails.
+void process_replace(const char *path, char *const arguments[], int kept);
+
 // Makes all threads allocate from one heap.
 void process_share_heap(void);
 
