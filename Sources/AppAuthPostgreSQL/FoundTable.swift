@@ -22,7 +22,7 @@ struct FoundTable: Sendable {
     private let owners: [Owner]
 
     private struct Owner: Sendable {
-        /// What the role owns.
+        /// What the role owns: the kind, and the name if it has one.
         let what: String
         let role: String
     }
@@ -35,7 +35,7 @@ struct FoundTable: Sendable {
     ) async throws {
         let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
         let rows = try await connection.query(Self.find, [.text(identifier)], until: deadline)
-        guard let row = rows.first, row.count == 10, let database = row[0], let role = row[1] else {
+        guard let row = rows.first, row.count == 11, let database = row[0], let role = row[1] else {
             throw DatabaseError(message: "the catalog has another form")
         }
         guard let schema = schema ?? row[2]?.text else {
@@ -43,10 +43,11 @@ struct FoundTable: Sendable {
         }
         table = SessionTable(database: database.text, schema: schema, name: name)
         (exists, isTable) = (row[3] == [1], row[4] == [1])
-        (comment, self.role, trigger) = (row[5]?.text, role.text, row[9]?.text)
+        (comment, self.role, trigger) = (row[5]?.text, role.text, row[10]?.text)
         owners = rows.compactMap { row in
-            guard row[8] == [0], let what = row[6], let role = row[7] else { return nil }
-            return Owner(what: what.text, role: role.text)
+            guard row[9] == [0], let kind = row[6], let role = row[8] else { return nil }
+            let what = row[7].map { "\(kind.text) \($0.text.foundText)" } ?? kind.text
+            return Owner(what: what, role: role.text)
         }
     }
 
@@ -71,9 +72,9 @@ struct FoundTable: Sendable {
                 PostgreSQL does not say who has made it. The owner of the table has to drop it
                 """)
         }
-        // That would be every role.
-        let trusted = trusted.subtracting(["PUBLIC"])
-        guard let owner = owners.first(where: { !trusted.contains($0.role) }) else { return }
+        // A set compares by canonical equivalence, by which two roles can have one name. PUBLIC would be every role.
+        let isTrusted = { (role: String) in role != "PUBLIC" && trusted.contains { $0.isExactly(role) } }
+        guard let owner = owners.first(where: { !isTrusted($0.role) }) else { return }
         throw AuthError.database(
             place, .denied,
             """
@@ -87,8 +88,21 @@ struct FoundTable: Sendable {
     ///
     /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
     /// a member of is not: before PostgreSQL 16, each role can make others its members.
+    ///
+    /// The table uses what it depends on, and what PostgreSQL chooses for that by itself (``chosen``): for an operator, its
+    /// negator and commutator; for a type, the members of operator classes and the casts. The objects of PostgreSQL itself
+    /// have no entries in `pg_depend`, so all of them count as used. Only a superuser or the owner of an object can add
+    /// something that is chosen for it: no other role can make the check fail so.
     private static let find = """
         WITH RECURSIVE found AS (SELECT pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid AS id), \
+        chosen(class, id, by_class, by_id) AS (SELECT * FROM (\
+        \(chosen("pg_operator", "oprcom", by: "pg_operator", "oid")) \
+        UNION ALL \(chosen("pg_operator", "oprnegate", by: "pg_operator", "oid")) \
+        UNION ALL \(chosen("pg_amop", "oid", by: "pg_type", "GREATEST(amoplefttype, amoprighttype)")) \
+        UNION ALL \(chosen("pg_amproc", "oid", by: "pg_type", "GREATEST(amproclefttype, amprocrighttype)")) \
+        UNION ALL \(chosen("pg_cast", "oid", by: "pg_type", "GREATEST(castsource, casttarget)")) \
+        WHERE LEAST(castsource, casttarget) OPERATOR(pg_catalog.<) \(firstID)\
+        ) AS links(class, id, by_class, by_id) WHERE id OPERATOR(pg_catalog.>=) \(firstID)), \
         used(class, id) AS (\
         SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, id FROM found \
         \(part("pg_class", "indexrelid", of: "pg_index", "indrelid")) \
@@ -97,17 +111,20 @@ struct FoundTable: Sendable {
         \(part("pg_rewrite", "oid", of: "pg_rewrite", "ev_class")) \
         \(part("pg_policy", "oid", of: "pg_policy", "polrelid")) \
         \(part("pg_statistic_ext", "oid", of: "pg_statistic_ext", "stxrelid")) \
+        UNION ALL SELECT class, id FROM chosen WHERE by_id OPERATOR(pg_catalog.<) \(firstID) \
         UNION SELECT next.* FROM used JOIN LATERAL (SELECT refclassid, refobjid FROM pg_catalog.pg_depend \
         WHERE classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
         AND deptype OPERATOR(pg_catalog.<>) 'e'::pg_catalog."char" \
+        UNION ALL SELECT chosen.class, chosen.id FROM chosen WHERE by_class OPERATOR(pg_catalog.=) used.class \
+        AND by_id OPERATOR(pg_catalog.=) used.id \
         UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, typrelid \
         FROM pg_catalog.pg_type WHERE oid OPERATOR(pg_catalog.=) id \
         AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid \
         UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid, oid \
         FROM pg_catalog.pg_constraint WHERE contypid OPERATOR(pg_catalog.=) id \
         AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) AS next ON true), \
-        owned(what, owner) AS (\
-        SELECT 'its schema'::pg_catalog.text, nspowner FROM found JOIN pg_catalog.pg_class AS relation \
+        owned(kind, name, owner) AS (\
+        SELECT 'its schema'::pg_catalog.text, nspname, nspowner FROM found JOIN pg_catalog.pg_class AS relation \
         ON relation.oid OPERATOR(pg_catalog.=) id JOIN pg_catalog.pg_namespace AS schema \
         ON schema.oid OPERATOR(pg_catalog.=) relnamespace \
         \(owned("pg_class", "relowner", "the table, view or index", "relname")) \
@@ -115,8 +132,9 @@ struct FoundTable: Sendable {
         \(owned("pg_operator", "oprowner", "the operator", "oprname")) \
         \(owned("pg_type", "typowner", "the type", "typname")) \
         \(owned("pg_opclass", "opcowner", "the operator class", "opcname")) \
+        \(owned("pg_opfamily", "opfowner", "the operator family", "opfname")) \
         \(owned("pg_collation", "collowner", "the collation", "collname")) \
-        UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) privilege_type, grantee \
+        UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) privilege_type, NULL, grantee \
         FROM found JOIN LATERAL (SELECT acl FROM (SELECT relacl FROM pg_catalog.pg_class \
         WHERE pg_class.oid OPERATOR(pg_catalog.=) found.id UNION ALL SELECT attacl FROM pg_catalog.pg_attribute \
         WHERE attrelid OPERATOR(pg_catalog.=) found.id) AS lists(acl)) AS lists ON true \
@@ -129,7 +147,7 @@ struct FoundTable: Sendable {
         AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" \
         AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) relation.oid \
         OR inhrelid OPERATOR(pg_catalog.=) relation.oid), \
-        description, what, CASE WHEN owner OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.name ELSE role.rolname END, \
+        description, kind, owned.name, CASE WHEN owner OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.name ELSE role.rolname END, \
         COALESCE(role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
         OR role.rolname OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.name \
         OR role.oid OPERATOR(pg_catalog.=) (SELECT datdba FROM pg_catalog.pg_database \
@@ -143,6 +161,17 @@ struct FoundTable: Sendable {
         LEFT JOIN owned ON true LEFT JOIN pg_catalog.pg_roles AS role ON role.oid OPERATOR(pg_catalog.=) owner
         """
 
+    /// The first number of an object that does not belong to PostgreSQL itself (FirstNormalObjectId).
+    private static let firstID = "16384::pg_catalog.oid"
+
+    /// What PostgreSQL chooses for another object. Of two types, the later one decides: those of PostgreSQL come first.
+    private static func chosen(_ class: String, _ id: String, by: String, _ byID: String) -> String {
+        """
+        SELECT 'pg_catalog.\(`class`)'::pg_catalog.regclass::pg_catalog.oid, \(id), \
+        'pg_catalog.\(by)'::pg_catalog.regclass::pg_catalog.oid, \(byID) FROM pg_catalog.\(`class`)
+        """
+    }
+
     /// The parts of the table that have entries of their own in the catalog.
     private static func part(_ class: String, _ id: String, of catalog: String, _ table: String) -> String {
         """
@@ -154,7 +183,7 @@ struct FoundTable: Sendable {
     /// The owners of what the table uses. What is in the schema `pg_catalog` has no entries in `pg_depend`.
     private static func owned(_ catalog: String, _ owner: String, _ kind: String, _ name: String) -> String {
         """
-        UNION ALL SELECT '\(kind) '::pg_catalog.text OPERATOR(pg_catalog.||) \(name)::pg_catalog.text, \(owner) \
+        UNION ALL SELECT '\(kind)'::pg_catalog.text, \(name), \(owner) \
         FROM used JOIN pg_catalog.\(catalog) AS catalog ON catalog.oid OPERATOR(pg_catalog.=) id \
         WHERE class OPERATOR(pg_catalog.=) 'pg_catalog.\(catalog)'::pg_catalog.regclass::pg_catalog.oid
         """

@@ -1,6 +1,7 @@
 internal import AppAuth
 internal import AppAuthConcurrency
 public import AppAuthSession
+internal import JOSE
 
 /// A store that keeps a session in a row of a PostgreSQL database, for processes on all machines that use the database.
 ///
@@ -82,8 +83,9 @@ public struct PostgreSQLTokenStore: TokenStore {
         return lock
     }
 
-    /// Returns the process that refreshes the session, as `my-app[4711]@web-1`, or nil if there is none. A connection
-    /// string with an `application_name` changes that name.
+    /// Returns the process that refreshes the session, as `'my-app[4711]@web-1'`, or nil if there is none. A connection
+    /// string with an `application_name` changes that name. It is in quotes, since any role of the database can acquire the
+    /// lock, with a name of its choice.
     public func refreshLockHolder() async -> String? {
         let deadline = database.deadline
         let rows = try? await database.withTurn(until: deadline) {
@@ -92,7 +94,7 @@ public struct PostgreSQLTokenStore: TokenStore {
                     SessionTable.holder, [.integer(table.advisoryLock(key))], until: deadline)
             }
         }
-        return rows?.first.map { row in row.first??.text ?? "another process" }
+        return rows?.first.map { row in row.first??.text.foundText ?? "another process" }
     }
 
     /// Reports that the session may have changed in the store: on any machine, also by this process. The server sends

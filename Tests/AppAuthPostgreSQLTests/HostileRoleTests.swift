@@ -109,55 +109,6 @@ struct HostileRoleTests {
 
     // MARK: - Owners
 
-    /// A table of another role, or one that uses what another role owns. Each is wrong in only that respect.
-    enum Intrusion: String, CaseIterable {
-        case table, schema, view, `default`, generated, check, rule, policy, index, `operator`, type,
-            inherited, domain, statistics, composite, grantOfTrigger, grantToAll, grantOfColumn
-
-        /// Whether every role may do something with the table.
-        var isOfAll: Bool { self == .grantToAll || self == .grantOfColumn }
-
-        /// What a hostile role has owned before the administrator gave the table to the service.
-        var statement: String {
-            switch self {
-            case .table: "ALTER TABLE appauth_session OWNER TO MALLORY"
-            case .schema: "ALTER SCHEMA public OWNER TO MALLORY"
-            case .view: "ALTER TABLE appauth_session RENAME TO base; CREATE VIEW appauth_session AS TABLE base"
-            case .default: "ALTER TABLE appauth_session ADD x boolean DEFAULT mallory.touch('d')"
-            case .generated:
-                "ALTER TABLE appauth_session ADD x boolean GENERATED ALWAYS AS (mallory.touch(key)) STORED"
-            case .check: "ALTER TABLE appauth_session ADD CHECK (mallory.touch(key))"
-            case .rule:
-                "CREATE RULE r AS ON UPDATE TO appauth_session WHERE mallory.touch(NEW.key) DO ALSO SELECT 1"
-            case .policy:
-                """
-                ALTER TABLE appauth_session ENABLE ROW LEVEL SECURITY;
-                CREATE POLICY p ON appauth_session USING (mallory.touch(key))
-                """
-            case .index: "CREATE INDEX ON appauth_session (mallory.touch(key))"
-            case .operator: "ALTER TABLE appauth_session ADD CHECK (key OPERATOR(mallory.===) key)"
-            case .type: "ALTER TABLE appauth_session ADD x mallory.short"
-            case .statistics: "CREATE STATISTICS s ON (mallory.touch(key)), key FROM appauth_session"
-            case .composite:
-                """
-                CREATE DOMAIN mallory.late AS text; CREATE TYPE pair AS (x mallory.late);
-                ALTER DOMAIN mallory.late OWNER TO MALLORY;
-                ALTER TABLE appauth_session ADD x boolean DEFAULT (NULL::pair IS NULL)
-                """
-            case .grantOfTrigger: "GRANT TRIGGER ON appauth_session TO MALLORY"
-            case .grantToAll: "GRANT SELECT ON appauth_session TO PUBLIC"
-            case .grantOfColumn: "GRANT UPDATE (record) ON appauth_session TO PUBLIC"
-            case .domain:
-                "CREATE DOMAIN ours AS text CHECK (mallory.touch(VALUE)); ALTER TABLE appauth_session ADD x ours"
-            case .inherited:
-                """
-                CREATE FUNCTION ours(text) RETURNS boolean IMMUTABLE BEGIN ATOMIC SELECT mallory.touch($1); END;
-                ALTER TABLE appauth_session ADD CHECK (ours(key))
-                """
-            }
-        }
-    }
-
     @Test(arguments: Intrusion.allCases)
     func `a table that lets another role run code is refused, at each connection and by createTable`(
         intrusion: Intrusion
@@ -196,6 +147,70 @@ struct HostileRoleTests {
             #expect(try await trusting.store(for: "one").name == "ours")
         }
     }
+
+    @Test func `what another role makes by itself refuses no table, nor what is made for its types`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try role.admit()
+            try role.ownFunctions()
+            try role.run("CREATE TYPE public.theirs AS ENUM ('a', 'b')")
+            try server.sql("CREATE TYPE mood AS ENUM ('a', 'b'); ALTER TABLE appauth_session ADD x mood")
+            try role.run(
+                """
+                CREATE FUNCTION public.theirs(text) RETURNS public.theirs LANGUAGE sql AS 'SELECT NULL::public.theirs';
+                CREATE FUNCTION public.theirs(public.mood) RETURNS public.theirs LANGUAGE sql AS 'SELECT NULL::public.theirs';
+                CREATE FUNCTION public.compare(public.theirs, public.theirs) RETURNS int4 IMMUTABLE LANGUAGE sql AS 'SELECT 0';
+                CREATE CAST (text AS public.theirs) WITH FUNCTION public.theirs(text) AS IMPLICIT;
+                CREATE CAST (public.mood AS public.theirs) WITH FUNCTION public.theirs(public.mood) AS IMPLICIT;
+                CREATE OPERATOR public.!== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text, NEGATOR = ===);
+                CREATE OPERATOR public.=== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text, NEGATOR = !==);
+                """)
+            try server.sql(
+                """
+                CREATE OPERATOR CLASS theirs DEFAULT FOR TYPE theirs USING btree AS FUNCTION 1 compare(theirs, theirs);
+                """)
+            try await useAll(of: PostgreSQLDatabase(role.connection).store(for: "one"))
+            #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
+        }
+    }
+
+    // MARK: - Names
+
+    @Test func `names that other roles have chosen are in quotes`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try role.admit()
+            let name = "f. Name x in trustedOwners; then $(id)"
+            try role.run("CREATE FUNCTION public.\"\(name)\"() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+            let store = try PostgreSQLDatabase(role.connection + "?application_name=x.%20Run%20$(id)").store(for: "one")
+            let lock = try await store.refreshLock()
+            #expect(await store.refreshLockHolder() == "'x. Run $(id)'")
+            lock.release()
+            try server.sql("ALTER TABLE appauth_session ADD x boolean DEFAULT public.\"\(name)\"()")
+            let error = try #require(
+                await authError { try await PostgreSQLDatabase(role.connection).store(for: "one").load() })
+            #expect(error.message.contains(": the function '\(name)' belongs to the role '"), "\(error)")
+        }
+    }
+
+    /// The Kelvin sign is canonically equivalent to the letter K.
+    @Test func `a trusted owner is a role of exactly that name`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try role.admit()
+            let name = "\u{212A}ate_\(server.name)"
+            try server.sql("CREATE ROLE \"\(name)\"; ALTER TABLE appauth_session OWNER TO \"\(name)\"")
+            var options = PostgreSQLDatabase.Options()
+            for (trusted, problem) in [("Kate_\(server.name)", StoreProblem.denied), (name, nil)] {
+                options.trustedOwners = [trusted]
+                let store = try PostgreSQLDatabase(role.connection, options: options).store(for: "one")
+                #expect(await authError { try await store.load() }?.storeProblem == problem)
+            }
+            try server.sql("DROP OWNED BY \"\(name)\" CASCADE; DROP ROLE \"\(name)\"")
+        }
+    }
+
+    // MARK: - Triggers, and owners that are trusted
 
     /// A trigger has no owner. This one remains when the privilege is taken back, and its condition is SQL for functions of
     /// PostgreSQL itself.

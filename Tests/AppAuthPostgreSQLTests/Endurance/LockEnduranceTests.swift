@@ -106,7 +106,7 @@ struct LockEnduranceTests {
             let holder = try Program.session(["hold", server.connection(), "one", "60"])
             _ = try await holder.line { $0 == "held" }
             let name = await store.refreshLockHolder()
-            #expect(name?.hasPrefix("postgresql-prog[\(holder.id)]@") ?? false, "\(name ?? "nil")")
+            #expect(name?.hasPrefix("'postgresql-prog[\(holder.id)]@") ?? false, "\(name ?? "nil")")
             let waiting = Task { try await store.refreshLock() }
             let start = ContinuousClock.now
             holder.kill(SIGKILL)
