@@ -52,7 +52,8 @@ let package = Package(
         .target(name: "AppAuthProxy", dependencies: appAuth + ["CLibcrypto", "CShims", logging]),
         // For services on several machines: a token store in PostgreSQL. libpq is opened with dlopen when first used.
         .target(
-            name: "AppAuthPostgreSQL", dependencies: appAuth + ["CShims"], resources: [.embedInCode("schema.sql")]),
+            name: "AppAuthPostgreSQL", dependencies: appAuth + ["CShims", logging],
+            resources: [.embedInCode("schema.sql")]),
         // For apps that hold URLRequest; the only target that imports FoundationNetworking.
         .target(name: "AppAuthFoundation", dependencies: appAuth),
         // What RFC 9700 advises against, and old servers still need.

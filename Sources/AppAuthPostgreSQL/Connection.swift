@@ -10,6 +10,8 @@ internal import Glibc
 final class Connection: Sendable {
     /// The values of a row; nil for NULL.
     typealias Row = [[UInt8]?]
+    /// The values are those of `$1`, `$2` …, in PostgreSQL's binary form. The text names their types.
+    typealias Statement = (text: String, values: [DatabaseValue])
 
     private let library: ClientLibrary
     private let poll: DescriptorPoll
@@ -40,33 +42,70 @@ final class Connection: Sendable {
 
     /// Sends one statement, and waits for its rows.
     ///
-    /// - Parameters:
-    ///   - values: The values of `$1`, `$2` …, in PostgreSQL's binary form. The statement names their types.
-    ///   - deadline: The latest time for the response; nil for none.
+    /// - Parameter deadline: The latest time for the response; nil for none.
     func query(
         _ statement: String, _ values: [DatabaseValue] = [], until deadline: ContinuousClock.Instant?
     ) async throws -> [Row] {
         try await exchange(until: deadline) { pq, handle in
-            let lengths = values.map { Int32($0.bytes?.count ?? 0) }
-            let formats = [Int32](repeating: 1, count: values.count)
-            // An empty value needs an address too: NULL is another value.
-            let copies = values.map { value in
-                value.bytes.map { bytes in
-                    let copy = UnsafeMutablePointer<CChar>.allocate(capacity: max(1, bytes.count))
-                    for (index, byte) in bytes.enumerated() { copy[index] = CChar(bitPattern: byte) }
-                    return copy
-                }
-            }
-            defer { for copy in copies { copy?.deallocate() } }
-            let pointers = copies.map { $0.map { UnsafePointer($0) } }
-            return pq.PQsendQueryParams(
-                handle, statement, Int32(values.count), nil, pointers, lengths, formats, 1)
+            Self.send((statement, values), pq, handle)
+        } receive: {
+            try await result(until: deadline).get()
         }
+    }
+
+    /// Sends two statements at once, each a transaction of its own, and waits for both.
+    ///
+    /// - Returns: The rows of the first one, and why the second one failed, if it did.
+    func query(
+        _ first: Statement, then second: Statement, until deadline: ContinuousClock.Instant?
+    ) async throws -> (rows: [Row], failure: (any Error)?) {
+        try await exchange(until: deadline) { pq, handle in
+            guard pq.PQenterPipelineMode(handle) != 0 else { return 0 }
+            // What precedes a synchronization is one transaction.
+            let isSent = [first, second].allSatisfy {
+                Self.send($0, pq, handle) != 0 && pq.PQpipelineSync(handle) != 0
+            }
+            return isSent ? 1 : 0
+        } receive: {
+            let result = try await result(until: deadline, isPipelined: true)
+            var failure: (any Error)?
+            do {
+                let second = try await self.result(until: deadline, isPipelined: true)
+                try withHandle { pq, handle in if pq.PQexitPipelineMode(handle) == 0 { throw lost(pq, handle) } }
+                _ = try second.get()
+            } catch {
+                failure = error
+                if (error as? DatabaseError)?.leavesConnection != true { close() }
+            }
+            return (try result.get(), failure)
+        }
+    }
+
+    private static func send(_ statement: Statement, _ pq: shims_pq, _ handle: OpaquePointer) -> Int32 {
+        let values = statement.values
+        let lengths = values.map { Int32($0.bytes?.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: values.count)
+        // An empty value needs an address too: NULL is another value.
+        let copies = values.map { value in
+            value.bytes.map { bytes in
+                let copy = UnsafeMutablePointer<CChar>.allocate(capacity: max(1, bytes.count))
+                for (index, byte) in bytes.enumerated() { copy[index] = CChar(bitPattern: byte) }
+                return copy
+            }
+        }
+        defer { for copy in copies { copy?.deallocate() } }
+        let pointers = copies.map { $0.map { UnsafePointer($0) } }
+        return pq.PQsendQueryParams(
+            handle, statement.text, Int32(values.count), nil, pointers, lengths, formats, 1)
     }
 
     /// Sends statements without values, which have an effect only together.
     func script(_ statements: String, until deadline: ContinuousClock.Instant?) async throws {
-        _ = try await exchange(until: deadline) { pq, handle in pq.PQsendQuery(handle, statements) }
+        try await exchange(until: deadline) { pq, handle in
+            pq.PQsendQuery(handle, statements)
+        } receive: {
+            _ = try await result(until: deadline).get()
+        }
     }
 
     /// Waits for a notification, or the end of the connection.
@@ -96,13 +135,14 @@ final class Connection: Sendable {
         }
     }
 
-    private func exchange(
-        until deadline: ContinuousClock.Instant?, _ send: (shims_pq, OpaquePointer) -> Int32
-    ) async throws -> [Row] {
+    private func exchange<Response>(
+        until deadline: ContinuousClock.Instant?, _ send: (shims_pq, OpaquePointer) -> Int32,
+        receive: () async throws -> Response
+    ) async throws -> Response {
         do {
             try withHandle { pq, handle in if send(pq, handle) == 0 { throw lost(pq, handle) } }
             try await flush(until: deadline)
-            return try await rows(until: deadline)
+            return try await receive()
         } catch let error as DatabaseError where error.leavesConnection {
             throw error
         } catch {
@@ -122,7 +162,10 @@ final class Connection: Sendable {
         }
     }
 
-    private func rows(until deadline: ContinuousClock.Instant?) async throws -> [Row] {
+    /// Reads the response to what was sent; in a pipeline, to the next statement.
+    private func result(
+        until deadline: ContinuousClock.Instant?, isPipelined: Bool = false
+    ) async throws -> Result<[Row], DatabaseError> {
         var rows: [Row] = []
         var failure: DatabaseError?
         while true {
@@ -131,9 +174,15 @@ final class Connection: Sendable {
                 try withHandle { pq, handle in if pq.PQconsumeInput(handle) == 0 { throw lost(pq, handle) } }
             }
             let isLast = try withHandle { pq, handle in
-                guard let result = pq.PQgetResult(handle) else { return true }
+                guard let result = pq.PQgetResult(handle) else {
+                    guard isPipelined else { return true }
+                    // The transaction ends, or fails, with the synchronization.
+                    guard Int(pq.PQstatus(handle)) == SHIMS_PQ_CONNECTION_OK else { throw lost(pq, handle) }
+                    return false
+                }
                 defer { pq.PQclear(result) }
                 switch Int(pq.PQresultStatus(result)) {
+                case SHIMS_PQ_PIPELINE_SYNC: return true
                 case SHIMS_PQ_TUPLES_OK: rows = Self.rows(of: result, pq)
                 case SHIMS_PQ_COMMAND_OK: break
                 default: failure = failure ?? error(of: result, pq, handle)
@@ -142,8 +191,7 @@ final class Connection: Sendable {
             }
             if isLast { break }
         }
-        if let failure { throw failure }
-        return rows
+        return failure.map { .failure($0) } ?? .success(rows)
     }
 
     private static func rows(of result: OpaquePointer, _ pq: shims_pq) -> [Row] {

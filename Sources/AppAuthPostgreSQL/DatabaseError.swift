@@ -1,12 +1,14 @@
 internal import AppAuthProtocol
 
 /// A failure of a connection or of a statement.
-struct DatabaseError: Error {
+struct DatabaseError: Error, CustomStringConvertible {
     /// The SQLSTATE; nil if the server did not send one.
     var state: String?
     let message: String
     /// Whether the connection has ended. The outcome of a statement that was sent is then unknown.
     var isLost = false
+
+    var description: String { message + (state.map { " (\($0))" } ?? "") }
 
     static func lost(_ message: String) -> DatabaseError { DatabaseError(message: message, isLost: true) }
 
@@ -35,8 +37,8 @@ struct DatabaseError: Error {
                 "has no table of the expected form: \(message). Call createTable(), or run schema.sql")
         case "42501", "28000", "28P01":
             return .database(location, .denied, "may not be used: \(message)")
-        case let state?:
-            return .database(location, nil, "cannot be read or written: \(message) (\(state))", isTemporary: true)
+        case _?:
+            return .database(location, nil, "cannot be read or written: \(self)", isTemporary: true)
         case nil: return .database(location, nil, "cannot be reached: \(message)", isTemporary: true)
         }
     }

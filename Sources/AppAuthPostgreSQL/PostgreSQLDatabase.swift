@@ -2,6 +2,7 @@ internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import AppAuthSession
 internal import JOSE
+public import Logging
 
 /// A table of sessions in a PostgreSQL database (14 or newer), for services on several machines.
 ///
@@ -40,6 +41,8 @@ public final class PostgreSQLDatabase: Sendable {
         /// names of the database, the schema and the table: `app.public.appauth_session`. Before one of them is renamed,
         /// set this to the earlier names.
         public var encryptionContext: String?
+        /// Gets a warning if a change could not be reported to other processes.
+        public var logger = Logger.silent
         package var library = "libpq.so.5"
         /// The clock that tells a holder of the refresh lock whether the server may have given the lock to another one.
         package var now: @Sendable () -> ContinuousClock.Instant = { .now }

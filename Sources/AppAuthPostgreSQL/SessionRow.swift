@@ -1,5 +1,6 @@
 internal import AppAuthProtocol
 internal import AppAuthSession
+internal import Logging
 
 /// A row as it was read.
 struct SessionRow: Sendable {
@@ -131,11 +132,15 @@ struct SessionRowAccess: Sendable {
         _ sealed: SealedRecord, over row: SessionRow?, _ number: Int64?, until deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         let record: [DatabaseValue] = [.text(key), .bytes(sealed.bytes), .text(sealed.keyID)]
-        let rows = try await database.reach(until: deadline, repeats: false) { connection, table in
+        let (rows, failure) = try await database.reach(until: deadline, repeats: false) { connection, table in
+            let change = row.map { (table.change, record + [.integer($0.version), .integer(number)]) }
             let notice: [DatabaseValue] = [.text(table.channel), .text(table.payload(key))]
-            guard let row else { return try await connection.query(table.insert, record + notice, until: deadline) }
             return try await connection.query(
-                table.change, record + [.integer(row.version), .integer(number)] + notice, until: deadline)
+                change ?? (table.insert, record), then: (SessionTable.notify, notice), until: deadline)
+        }
+        if let failure, !rows.isEmpty {
+            database.options.logger.warning(
+                "store: \(location) is written, but the change is not reported to other processes: \(failure)")
         }
         return !rows.isEmpty
     }

@@ -44,26 +44,28 @@ struct SessionTable: Sendable {
     }
 
     /// Changes a row that is still as it was read. `$1` key, `$2` record, `$3` key ID, `$4` version, `$5` number of the lock or
-    /// NULL, `$6` channel, `$7` payload. Returns a row if it did.
+    /// NULL. Returns a row if it did.
     var change: String {
         """
-        WITH written AS (UPDATE \(identifier) SET record = $2::pg_catalog.bytea, key_id = $3::pg_catalog.text, \
+        UPDATE \(identifier) SET record = $2::pg_catalog.bytea, key_id = $3::pg_catalog.text, \
         version = \(Self.next("version")), changed_at = pg_catalog.now() \
         WHERE key OPERATOR(pg_catalog.=) $1::pg_catalog.text AND version OPERATOR(pg_catalog.=) $4::pg_catalog.int8 \
-        AND ($5::pg_catalog.int8 IS NULL OR lock_number OPERATOR(pg_catalog.=) $5::pg_catalog.int8) RETURNING key) \
-        SELECT pg_catalog.pg_notify($6::pg_catalog.text, $7::pg_catalog.text) FROM written
+        AND ($5::pg_catalog.int8 IS NULL OR lock_number OPERATOR(pg_catalog.=) $5::pg_catalog.int8) RETURNING key
         """
     }
 
-    /// Inserts a row if there is none. `$1` key, `$2` record, `$3` key ID, `$4` channel, `$5` payload. Returns a row if it did.
+    /// Inserts a row if there is none. `$1` key, `$2` record, `$3` key ID. Returns a row if it did.
     var insert: String {
         """
-        WITH written AS (INSERT INTO \(identifier) (key, record, key_id) \
+        INSERT INTO \(identifier) (key, record, key_id) \
         VALUES ($1::pg_catalog.text, $2::pg_catalog.bytea, $3::pg_catalog.text) \
-        ON CONFLICT (key) DO NOTHING RETURNING key) \
-        SELECT pg_catalog.pg_notify($4::pg_catalog.text, $5::pg_catalog.text) FROM written
+        ON CONFLICT (key) DO NOTHING RETURNING key
         """
     }
+
+    /// Reports a change. `$1` channel, `$2` payload. It is never in the transaction of the change: each role of the server can
+    /// fill the queue for all notifications, and the transaction would then fail.
+    static let notify = "SELECT pg_catalog.pg_notify($1::pg_catalog.text, $2::pg_catalog.text)"
 
     /// Gives the lock its next number. `$1` key.
     var grant: String {

@@ -21,7 +21,7 @@ struct shims_pq_notification {
 enum { SHIMS_PQ_CONNECTION_OK = 0 };
 enum { SHIMS_PQ_POLLING_READING = 1, SHIMS_PQ_POLLING_WRITING = 2 };
 enum { SHIMS_PQ_ERRORS_VERBOSE = 2 };
-enum { SHIMS_PQ_COMMAND_OK = 1, SHIMS_PQ_TUPLES_OK = 2 };
+enum { SHIMS_PQ_COMMAND_OK = 1, SHIMS_PQ_TUPLES_OK = 2, SHIMS_PQ_PIPELINE_SYNC = 10 };
 enum { SHIMS_PQ_SQLSTATE = 'C', SHIMS_PQ_MESSAGE = 'M' };
 
 #define SHIMS_PQ_FUNCTIONS(X)                                                                                      \
@@ -46,6 +46,9 @@ enum { SHIMS_PQ_SQLSTATE = 'C', SHIMS_PQ_MESSAGE = 'M' };
     X(int, PQsendQuery, (struct pg_conn *, const char *))                                                           \
     X(int, PQsendQueryParams,                                                                                       \
       (struct pg_conn *, const char *, int, const unsigned *, const char *const *, const int *, const int *, int))  \
+    X(int, PQenterPipelineMode, (struct pg_conn *))                                                                 \
+    X(int, PQpipelineSync, (struct pg_conn *))                                                                      \
+    X(int, PQexitPipelineMode, (struct pg_conn *))                                                                  \
     X(int, PQflush, (struct pg_conn *))                                                                             \
     X(int, PQconsumeInput, (struct pg_conn *))                                                                      \
     X(int, PQisBusy, (struct pg_conn *))                                                                            \
