@@ -9,6 +9,7 @@ package enum Program {
     package static func main() {
         // This process holds secrets: no core dump, and no debugger of another process of the same user.
         shims_forbid_dumps()
+        process_rest(WatchRest.variable)
         let input = StandardInput()
         prepareStreams()
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -31,7 +32,6 @@ package enum Program {
         }
         // This is the only thread yet, so all others inherit the blocked signals.
         let interrupts = Interrupts(input)
-        if arguments.first == Watch.name { WatchRest.atStart?.wait(interruptedBy: interrupts.signals) }
         // Detached: this function is on the main actor, and the next line never returns.
         Task.detached {
             let status = await Tool.run(arguments, interrupts, input)

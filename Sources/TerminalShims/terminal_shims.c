@@ -7,10 +7,15 @@
 #include <linux/close_range.h>
 #include <malloc.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 struct terminal_size terminal_size(int descriptor) {
@@ -59,18 +64,43 @@ int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity) {
 
 void process_share_heap(void) { mallopt(M_ARENA_MAX, 1); }
 
-void process_rest(int changes, int64_t milliseconds, const sigset_t *signals) {
-    struct itimerspec time = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000000}};
+static int64_t milliseconds(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static void wait_until(int64_t end, int changes, int signal) {
+    struct itimerspec time = {.it_value = {end / 1000, end % 1000 * 1000000 + 1}};
     int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    int signal = signalfd(-1, signals, SFD_CLOEXEC);
-    if (timer >= 0 && signal >= 0 && timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL) == 0) {
-        struct pollfd all[] = {{.fd = changes, .events = POLLIN}, {.fd = timer, .events = POLLIN},
-            {.fd = signal, .events = POLLIN}};
+    if (timer < 0) return;
+    struct pollfd all[] = {
+        {.fd = timer, .events = POLLIN}, {.fd = changes, .events = POLLIN}, {.fd = signal, .events = POLLIN}};
+    if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL) == 0)
         while (poll(all, 3, -1) < 0 && errno == EINTR) {}
-        char events[4096];
-        if (all[0].revents != 0) (void)!read(changes, events, sizeof events);
-    }
-    if (timer >= 0) close(timer);
+    char events[4096];
+    if (all[1].revents != 0) (void)!read(changes, events, sizeof events);
+    close(timer);
+}
+
+void process_rest(const char *variable) {
+    const char *value = getenv(variable);
+    int changes = -1;
+    long long end = 0;
+    if (value == NULL || sscanf(value, "%d,%lld", &changes, &end) != 2 || end < 0) return;
+    sigset_t signals;
+    sigemptyset(&signals);
+    const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) sigaddset(&signals, ends[i]);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    int signal = signalfd(-1, &signals, SFD_CLOEXEC);
+    int64_t all = milliseconds(CLOCK_BOOTTIME), awake = milliseconds(CLOCK_MONOTONIC);
+    wait_until(end, changes, signal);
+    int64_t now = milliseconds(CLOCK_BOOTTIME);
+    // All machines of an office wake at the same time, and their network only a moment later.
+    uint16_t random = 0;
+    if (now - all - (milliseconds(CLOCK_MONOTONIC) - awake) > 30000 && getrandom(&random, sizeof random, 0) > 0)
+        wait_until(now + random % 60000, -1, signal);
     if (signal >= 0) close(signal);
 }
 

@@ -112,7 +112,8 @@ struct Login: Command {
     private func signIn(
         _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
-        try await SignInTarget.signIn(session, console) { former in
+        let replaceable = try await session.replaceable()
+        return try await SignInTarget.signIn(session, console) { former in
             try await SignInTarget(
                 provider, usual.clientID, client, target, scope: usual.scope, binding: binding,
                 redirect: source.profile == nil ? redirect : nil,
@@ -122,16 +123,16 @@ struct Login: Command {
             if let former = source.profile {
                 return try await signIn(from: former, at: chosen, console, until: deadline)
             }
-            return try await signIn(at: chosen, console, within: limit, until: deadline)
+            return try await signIn(at: chosen, if: replaceable, console, within: limit, until: deadline)
         }
     }
 
     private func signIn(
-        at chosen: SignInTarget, _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
+        at chosen: SignInTarget, if replaceable: Replaceable?, _ console: Console, within limit: Duration,
+        until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        // As the checks of the session that is there see it: the server decides how long they take.
-        let replaceable = await Replaceable(in: store)
+        let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
         try await session.requireRoom(
             in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former: AuthStateRecord?

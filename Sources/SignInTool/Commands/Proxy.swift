@@ -55,8 +55,10 @@ struct Proxy: Command {
                 for: server, on: listener(), allowing: Set(allowedOrigins),
                 remedy: { challenge in
                     let record = await current.known.record
-                    // Another API could demand scopes that have nothing to do with it.
+                    // Another API could demand scopes that have nothing to do with it, and so could this one of another session,
+                    // which has taken the place of the proxy's.
                     if let challenge {
+                        guard let stored = try? await store?.load(), stored.id == record.id else { return nil }
                         guard challenge.mayBeMet(with: record.scope), record.isOwnResource(server),
                             challenge.canBeShown(with: challenge.scope)
                         else { return nil }

@@ -53,6 +53,14 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                 + "--client-id to replace that session")
     }
 
+    /// Returns what the sign-in may replace, as it is when the command begins: servers decide how long it takes from then on.
+    ///
+    /// - Returns: Nil without a profile: only the server's responses name the session then.
+    func replaceable() async throws -> Replaceable? {
+        guard let name = profile.map(SessionName.profile) else { return nil }
+        return await Replaceable(in: try store?.store(name) ?? StateFolder().store(name))
+    }
+
     /// Returns the profile's session at this issuer, which only its user may replace; nil for none.
     func former(in store: any TokenStore, at issuer: String) async throws -> AuthStateRecord? {
         guard profile != nil, let former = try await store.load(), former.client.provider.issuer.string == issuer

@@ -17,7 +17,7 @@ struct Interrupts: Sendable {
     }
 
     private let state = LockedValue(State())
-    let signals: sigset_t
+    private let signals: sigset_t
     private let input: StandardInput
 
     /// Blocks the signals. Must be called before the process has other threads, because they inherit the mask.

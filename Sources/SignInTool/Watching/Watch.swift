@@ -3,9 +3,8 @@ internal import ArgumentParser
 
 /// The command `sign-in watch`.
 struct Watch: Command {
-    static let name = "watch"
     static let configuration = CommandConfiguration(
-        commandName: name,
+        commandName: "watch",
         abstract: "Keeps the sessions of profiles alive, and says when you have to sign in again.",
         discussion: """
             Example: sign-in watch --profile work

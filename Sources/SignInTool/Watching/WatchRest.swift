@@ -9,9 +9,9 @@ internal import TerminalShims
 /// used, the tokens among it. So the watch replaces itself by the same program, whose only thread waits, and which begins
 /// with its tasks when something has changed, or the time has come.
 struct WatchRest: Sendable {
-    private static let variable = "SIGN_IN_WATCH_REST"
+    static let variable = "SIGN_IN_WATCH_REST"
 
-    /// The pause with which this process begins; nil for none. Must be asked for while the process has one thread.
+    /// The pause with which this process has begun; nil for none.
     static let atStart: WatchRest? = {
         guard let text = getenv(Self.variable).map({ String(cString: $0) }) else { return nil }
         unsetenv(Self.variable)
@@ -19,7 +19,7 @@ struct WatchRest: Sendable {
         guard numbers.count == 2, let changes = Int32(exactly: numbers[0]), StoreChanges.isOne(changes) else {
             return nil
         }
-        fcntl(changes, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(changes, F_SETFD, FD_CLOEXEC)
         return WatchRest(changes: changes, end: numbers[1])
     }()
 
@@ -27,16 +27,6 @@ struct WatchRest: Sendable {
     let changes: Int32
     /// The end, in milliseconds since boot.
     private let end: Int64
-
-    /// Waits for a change, the end, or a signal, which stays pending.
-    func wait(interruptedBy signals: sigset_t) {
-        var signals = signals
-        let begin = (all: ContinuousClock.now, awake: SuspendingClock.now)
-        process_rest(changes, end, &signals)
-        // All machines of an office wake at the same time, and their network only a moment later.
-        guard (ContinuousClock.now - begin.all) - (SuspendingClock.now - begin.awake) > .seconds(30) else { return }
-        process_rest(-1, Self.now + .random(in: 0...60_000), &signals)
-    }
 
     private static var now: Int64 { Timestamp.current.sinceBoot.milliseconds }
 

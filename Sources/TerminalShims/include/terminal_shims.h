@@ -4,7 +4,6 @@
 #ifndef TERMINAL_SHIMS_H
 #define TERMINAL_SHIMS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,9 +25,10 @@ bool terminal_hand_over_bytes(int descriptor, struct termios *former);
 // one, and returns its width, or 0 if libqrencode is not installed or the code does not fit.
 int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity);
 
-// Waits until `changes` can be read (and reads it once), a time since boot has come, or one of the signals, which are blocked,
-// is pending.
-void process_rest(int changes, int64_t milliseconds_since_boot, const sigset_t *signals);
+// If the environment variable has a descriptor and a time, `7,123456`, waits until the descriptor can be read (and reads it
+// once), that time in milliseconds since boot has come, or a signal that ends or stops the process is pending; from then on,
+// these signals are blocked. Called before anything else: the process has touched little memory yet.
+void process_rest(const char *variable);
 
 // Replaces this process by a program, for which only the standard streams and one more descriptor stay open: not, for
 // example, a connection of a library. Returns if that fails.

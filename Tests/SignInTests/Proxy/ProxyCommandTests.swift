@@ -114,6 +114,27 @@ struct ProxyCommandTests {
         }
     }
 
+    @Test func `what a server demands is no remedy for a session that has taken the place of the proxy's`() async throws
+    {
+        try await withDesk { fixture in
+            let resource = "\(fixture.issuer)/api/echo"
+            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
+            let login = fixture.loginArguments(["--resource", resource, "--profile", "work"])
+            _ = try await fixture.start(login).outcome().result()
+            let process = try fixture.start(["proxy", "--resource", resource, "--profile", "work"])
+            let address = try await process.outputLine { !$0.isEmpty }
+            for isReplaced in [false, true] {
+                if isReplaced { _ = try await fixture.start(login).outcome().result() }
+                fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+                let error = try await curl(fixture, address).body?["error"]
+                #expect(error?["code"]?.string == "step_up_required")
+                #expect((error?["remedy"]?.string == nil) == isReplaced, "\(String(describing: error))")
+            }
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
     @Test func `a bound token is proven for each request`() async throws {
         var configuration = LocalProvider.Configuration.demo
         configuration.dpopNonce = .required()

@@ -17,6 +17,7 @@ struct SessionChangesTests {
         $0.resources = [other]
     }
     private static let protected = LocalProvider.Configuration.device {
+        $0.users = [.alice, LocalProvider.User(name: "bob", password: "builder")]
         $0.resourceDescription = ResourceDescription(scopes: ["api"])
         $0.resources = [other]
     }
@@ -98,6 +99,23 @@ struct SessionChangesTests {
                 _ = try await fixture.login("--profile", "one", with: CommandFixture.bob).result()
             }
             _ = try again.result()
+        }
+    }
+
+    @Test(arguments: ["login", "device"])
+    func `a server that takes its time before the sign-in gets no profile that is another session's by then`(
+        command: String
+    ) async throws {
+        try await withDesk(Self.protected) { fixture in
+            let hold = fixture.provider.hold(.clientRegistration)
+            let process = try fixture.start(
+                [command, "--json", "--resource", fixture.provider.url(.api), "--profile", "one"])
+            try await hold.arrived()
+            _ = try await fixture.login("--profile", "one", with: CommandFixture.bob).result()
+            hold.release()
+            if command == "device" { try await DeviceCode(process).decide("allow") }
+            try await process.outcome().failure(1, "session_replaced")
+            #expect(try await user(fixture, "one") == "bob")
         }
     }
 
