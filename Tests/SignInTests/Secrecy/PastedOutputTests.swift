@@ -7,23 +7,16 @@ import Testing
 /// Somebody pastes a line of the output into a shell, where a name that a server has chosen would be a command.
 @Suite(.timeLimit(.minutes(5)))
 struct PastedOutputTests {
-    private static let shells = [
-        ["dash", "-c"], ["bash", "--norc", "-c"], ["zsh", "-f", "-c"], ["fish", "--no-config", "-c"],
-    ]
+    /// Runs a line in each shell.
+    private static let shells = """
+        cd "$1"; dash -c "$2"; bash --norc -c "$2"; zsh -f -c "$2"; fish --no-config -c "$2"; true
+        """
 
     /// What the shells make of a line: the files that it creates.
-    private func files(createdBy line: String, in folder: String, _ home: String) throws -> [String] {
-        for shell in Self.shells {
-            let process = Process()
-            (process.executableURL, process.arguments) = (URL(filePath: "/usr/bin/env"), shell + [line])
-            process.currentDirectoryURL = URL(filePath: folder)
-            process.environment = ["PATH": "/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8"]
-            for stream in [\Process.standardInput, \.standardOutput, \.standardError] {
-                process[keyPath: stream] = FileHandle.nullDevice
-            }
-            try process.run()
-            process.waitUntilExit()
-        }
+    private func files(createdBy line: String, in folder: String, _ home: String) async throws -> [String] {
+        let environment = ["PATH": "/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8"]
+        _ = try await ChildProcess(["/bin/sh", "-c", Self.shells, "sh", folder, line], environment: environment)
+            .outcome()
         return try FileManager.default.contentsOfDirectory(atPath: folder)
     }
 
@@ -66,9 +59,9 @@ struct PastedOutputTests {
 
             let folder = fixture.home + "/pasted"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            #expect(try files(createdBy: "touch before", in: folder, fixture.home) == ["before"])
+            #expect(try await files(createdBy: "touch before", in: folder, fixture.home) == ["before"])
             for line in Set(outcomes.flatMap { $0.outputLines + $0.errorLines }) where !line.isEmpty {
-                #expect(try files(createdBy: line, in: folder, fixture.home) == ["before"], "\(line)")
+                #expect(try await files(createdBy: line, in: folder, fixture.home) == ["before"], "\(line)")
             }
         }
     }
