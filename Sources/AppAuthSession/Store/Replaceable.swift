@@ -1,7 +1,7 @@
 package import AppAuthProtocol
 
-/// The session that a new one may replace in the store. A sign-in takes minutes, in which another one may have stored the
-/// session of somebody else, or for something else.
+/// The session that a new one may replace in the store. A sign-in takes minutes, in which another one may have stored a
+/// session of another user, or for other resources.
 package struct Replaceable: Sendable {
     private let former: AuthStateRecord?
     private let mustBeThere: Bool
