@@ -1,6 +1,10 @@
+import AppAuth
 import AppAuthProtocol
 import AppAuthSession
+import AppAuthTestProvider
 import JOSE
+import ScriptedBrowser
+import TestFixtures
 import Testing
 
 /// Which session a new one may replace in the store.
@@ -42,6 +46,64 @@ struct ReplaceableTests {
         for other in try [
             record(client: "other"), record(for: ["a"]), record(at: "https://other.example"),
         ] { #expect(try await !isReplaced(other, by: record(), replaceable)) }
+    }
+
+    @Test func `nor by a session that comes from another user of the same identity provider`() async throws {
+        let replaceable = await Replaceable(in: MemoryTokenStore())
+        func session(of user: String) throws -> AuthStateRecord {
+            var json = try JSON(parsing: record().encoded()).object ?? JSON.Object()
+            json["grant"] = [
+                "type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "scope": [], "resources": [], "parameters": [:],
+                "assertionName": "idp", "assertionUser": ["issuer": "https://idp.example", "subject": .string(user)],
+            ]
+            return try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "test")
+        }
+        #expect(try await isReplaced(session(of: "alice"), by: session(of: "alice"), replaceable))
+        #expect(try await !isReplaced(session(of: "alice"), by: session(of: "bob"), replaceable))
+    }
+
+    /// How an app begins a session without `SignIn`.
+    enum Way: CaseIterable, Sendable {
+        case grant, grantAfterDiscovery, code, device
+
+        func begin(_ client: Client, in store: any TokenStore, _ world: World) async throws -> AuthState {
+            var environment = world.environment
+            environment.sleep = { _ in }
+            switch self {
+            case .grant:
+                return try await AuthState.present(
+                    .clientCredentials(), as: client, store: store, environment: environment)
+            case .grantAfterDiscovery:
+                var configuration = ClientConfiguration(client, environment: environment)
+                configuration.provider = nil
+                return try await AuthState.restoreOrPresent(.clientCredentials(), as: configuration, store: store)
+            case .code:
+                let response = try await world.authorize(client)
+                return try await AuthState.exchange(response, store: store, environment: environment)
+            case .device:
+                let authorization = try await DeviceAuthorizationRequest(client: client).send(in: environment)
+                _ = try await world.browser.visit(#require(authorization.verificationURIComplete?.string))
+                return try await AuthState.awaitApproval(of: authorization, store: store, environment: environment)
+            }
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a session that comes while a server takes its time stays`(way: Way) async throws {
+        try await World.run { world in
+            let secret = ClientAuthentication.clientSecretBasic(Secret("service-secret-of-thirty-two-bytes"))
+            let isGrant = way == .grant || way == .grantAfterDiscovery
+            let client = try await isGrant ? world.client("demo-service", secret) : world.client()
+            let store = TestStore()
+            let hold = world.provider.hold(way == .grantAfterDiscovery ? .openIDConfiguration : .token)
+            async let error = authError { _ = try await way.begin(client, in: store, world) }
+            try await hold.arrived()
+            let other = try record(client: "other")
+            await store.put(other)
+            hold.release()
+            #expect(await error?.code == .sessionReplaced)
+            #expect(await store.record == other)
+        }
     }
 
     @Test func `a session that is continued must be there`() async throws {

@@ -43,7 +43,8 @@ extension SignInFlow {
     /// - Throws: ``AuthError`` with ``AuthError/Code/store`` if the store cannot be read, and
     ///   with ``AuthError/Code/invalidConfiguration`` for settings that cannot be used; `CancellationError`.
     public func restore(store: any TokenStore) async throws -> AuthState? {
-        try await AuthState.restore(as: configuration, store: store)
+        try AuthState.restore(
+            await store.convertingErrors { try await store.load() }, as: configuration, store: store)
     }
 
     /// Returns a store in the user's keyring for the session of this client at this issuer.

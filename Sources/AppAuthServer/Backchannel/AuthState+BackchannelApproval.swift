@@ -11,10 +11,12 @@ extension AuthState {
     /// - Parameters:
     ///   - authentication: The result of ``BackchannelAuthenticationRequest/send(in:)``. Good for one session.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///     One that another sign-in stores in the meantime, for something else or of another user, stays.
     ///   - observe: Receives the progress after each poll that does not end the wait, on any thread.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
     ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
-    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
+    ///   ``AuthError/Code/sessionReplaced``, ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is
+    ///   stored.
     public static func awaitApproval(
         of authentication: BackchannelAuthentication, store: any TokenStore, environment: Environment,
         observe: (PollingProgress) -> Void = { _ in }

@@ -65,7 +65,6 @@ extension AssertionDemand {
         guard let user, user != found else { return }
         throw AuthError(
             .signInRequired, .token,
-            "another user is signed in: \(found.subject.foundText) at \(found.issuer.foundText), not "
-                + "\(user.subject.foundText) at \(user.issuer.foundText)", outcome: .notSent)
+            "another user is signed in: \(found.foundText), not \(user.foundText)", outcome: .notSent)
     }
 }

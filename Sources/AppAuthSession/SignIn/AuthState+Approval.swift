@@ -11,11 +11,13 @@ extension AuthState {
     /// - Parameters:
     ///   - authorization: The result of ``DeviceAuthorizationRequest/send(in:)``. Good for one session.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///     One that another sign-in stores in the meantime, for something else or of another user, stays.
     ///   - observe: Receives the progress after each poll that does not end the wait, on any thread.
     ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: ``AuthError/Code/expiredToken``, ``AuthError/Code/accessDenied``, the server's own
     ///   code, ``AuthError/Code/invalidResponse``, ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``,
-    ///   ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is stored.
+    ///   ``AuthError/Code/sessionReplaced``, ``AuthError/Code/store``; `CancellationError`. In all these cases nothing is
+    ///   stored.
     public static func awaitApproval(
         of authorization: DeviceAuthorization, store: any TokenStore, environment: Environment,
         observe: (PollingProgress) -> Void = { _ in }, confirm: (AuthState) async throws -> Void = { _ in }

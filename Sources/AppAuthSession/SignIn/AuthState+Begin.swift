@@ -10,7 +10,7 @@ extension AuthState {
     ///
     /// - Parameters:
     ///   - store: The store for the session. An existing session is replaced.
-    ///   - replaceable: The session that may be replaced; nil for any.
+    ///   - replaceable: The session that may be replaced; nil for the one that the store has now.
     ///   - confirm: A last step of the app before the session is stored, which may use the session.
     ///   - requested: Returns the response of the token endpoint.
     ///   - verified: Verifies it.
@@ -21,6 +21,7 @@ extension AuthState {
         confirm: (AuthState) async throws -> Void = { _ in }, requested: () async throws -> TokenResponse,
         verified: (TokenResponse) async throws -> AuthStateRecord
     ) async throws -> AuthState {
+        let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
         var unused: [RevocableToken] = []
         var failed: AuthStateRecord?
         var isConfirmed = false

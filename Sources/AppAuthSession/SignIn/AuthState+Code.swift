@@ -10,12 +10,13 @@ extension AuthState {
     /// - Parameters:
     ///   - response: The result of ``AuthorizationRequest/response(fromQuery:)``.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///     One that another sign-in stores in the meantime, for something else or of another user, stays.
     ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/transport``,
-    ///   ``AuthError/Code/store``; an error thrown by `confirm`; `CancellationError`. In all these cases nothing is
-    ///   stored. Tokens that have arrived are revoked, except if the ID token was rejected, or if the stored session may
-    ///   be the same user's: several providers would end that session too.
+    ///   ``AuthError/Code/sessionReplaced``, ``AuthError/Code/store``; an error thrown by `confirm`; `CancellationError`.
+    ///   In all these cases nothing is stored. Tokens that have arrived are revoked, except if the ID token was rejected,
+    ///   or if the stored session may be the same user's: several providers would end that session too.
     public static func exchange(
         _ response: AuthorizationResponse, store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }

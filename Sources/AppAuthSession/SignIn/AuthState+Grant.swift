@@ -38,10 +38,12 @@ extension AuthState {
     public static func restoreOrPresent(
         _ grant: TokenGrant, as configuration: ClientConfiguration, store: any TokenStore
     ) async throws -> AuthState {
-        let stored = grant.isRepeatable ? grant : nil
-        if let state = try await restore(as: configuration, with: stored, store: store) { return state }
+        let repeatable = grant.isRepeatable ? grant : nil
+        let stored = try await store.convertingErrors { try await store.load() }
+        if let state = try restore(stored, as: configuration, with: repeatable, store: store) { return state }
         return try await present(
-            grant, as: configuration.client(), store: store, environment: configuration.environment)
+            grant, as: configuration.client(), store: store, if: Replaceable(stored),
+            environment: configuration.environment)
     }
 
     /// Returns the stored session of a client, or nil if it cannot be used: if it has ended, if it belongs to another
@@ -50,10 +52,11 @@ extension AuthState {
     ///
     /// - Parameter grant: The grant with which the session renews itself; nil if it has none.
     package static func restore(
-        as configuration: ClientConfiguration, with grant: TokenGrant? = nil, store: any TokenStore
-    ) async throws -> AuthState? {
+        _ stored: AuthStateRecord?, as configuration: ClientConfiguration, with grant: TokenGrant? = nil,
+        store: any TokenStore
+    ) throws -> AuthState? {
         let environment = configuration.environment
-        guard var record = try await store.convertingErrors({ try await store.load() }),
+        guard var record = stored,
             record.belongs(to: configuration.clientID, at: configuration.issuer), record.grant == grant,
             record.isUsable(at: environment.now()), configuration.dpop == nil || record.proofKey != nil,
             configuration.dpopKeyProvider.map({ record.proofKey?.isIn($0) == true }) ?? true
@@ -75,17 +78,26 @@ extension AuthState {
     ///   - grant: The grant to send. It is stored only if the session renews itself with it.
     ///   - client: The client, with a provider that has a token endpoint.
     ///   - store: The store for the session. An existing session is replaced at the end, if everything succeeded.
+    ///     One that another sign-in stores in the meantime, for something else or of another user, stays.
     ///   - confirm: A last step of the app before the session is stored. It may use the session.
     /// - Throws: ``AuthError``: the server's own code, ``AuthError/Code/invalidResponse``,
     ///   ``AuthError/Code/invalidIDToken``, ``AuthError/Code/clockSkew``, ``AuthError/Code/invalidMetadata``,
-    ///   ``AuthError/Code/transport``, ``AuthError/Code/store``; an error thrown by `confirm`; `CancellationError`. In
-    ///   all these cases nothing is stored, and tokens are revoked as by ``exchange(_:store:environment:confirm:)``.
+    ///   ``AuthError/Code/transport``, ``AuthError/Code/sessionReplaced``, ``AuthError/Code/store``; an error thrown by
+    ///   `confirm`; `CancellationError`. In all these cases nothing is stored, and tokens are revoked as by
+    ///   ``exchange(_:store:environment:confirm:)``.
     public static func present(
         _ grant: TokenGrant, as client: Client, store: any TokenStore, environment: Environment,
         confirm: (AuthState) async throws -> Void = { _ in }
     ) async throws -> AuthState {
+        try await present(grant, as: client, store: store, if: nil, environment: environment, confirm: confirm)
+    }
+
+    /// As the public function, but replaces only certain sessions.
+    package static func present(
+        _ grant: TokenGrant, as client: Client, store: any TokenStore, if replaceable: Replaceable?,
+        environment: Environment, confirm: (AuthState) async throws -> Void = { _ in }
+    ) async throws -> AuthState {
         try await store.convertingErrors { try await store.prepare() }
-        let replaceable = await Replaceable(in: store)
         let proof = try await DPoP.new(for: client, in: environment)
         let endpoint = ClientEndpoint(client: client, environment: environment, proof: proof)
         return try await begin(

@@ -1,4 +1,4 @@
-package import AppAuthProtocol
+internal import AppAuthProtocol
 
 /// The session that a new one may replace in the store. A sign-in takes minutes, in which another one may have stored a
 /// session of another user, or for other resources.
@@ -9,8 +9,11 @@ package struct Replaceable: Sendable {
     /// Allows to replace the session that the store has now.
     package init(in store: any TokenStore) async {
         // One that is damaged is refused, or replaced, when the store is written.
-        (former, mustBeThere) = (try? await store.load(TokenStoreCall(isUnattended: true)), false)
+        self.init(try? await store.load(TokenStoreCall(isUnattended: true)))
     }
+
+    /// Allows to replace this session, which the store has now; nil for none.
+    init(_ former: AuthStateRecord?) { (self.former, mustBeThere) = (former, false) }
 
     /// Allows to go on with a session that must still be there.
     package init(continuing former: AuthStateRecord) { (self.former, mustBeThere) = (former, true) }
@@ -35,6 +38,7 @@ package struct Replaceable: Sendable {
 extension AuthStateRecord {
     /// Whether both are sessions of the same client for the same resources, and, as far as they say, of the same user.
     fileprivate func isLike(_ other: Self) -> Bool {
-        client.id == other.client.id && Set(resources) == Set(other.resources) && mayShareGrant(with: other)
+        client.id == other.client.id && Set(resources) == Set(other.resources)
+            && grant?.assertionUser == other.grant?.assertionUser && mayShareGrant(with: other)
     }
 }

@@ -37,25 +37,20 @@ struct Device: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let deadline = ContinuousClock.now + limit
         try requireTarget()
-        let replaceable = try await session.replaceable()
-        return try await SignInTarget.signIn(session, console) { former in
+        return try await SignInTarget.signIn(session, clientID: usual.clientID, within: limit, console) { former in
             try await SignInTarget(
                 provider, usual.clientID, client, target, scope: usual.scope, binding: binding, redirect: nil,
                 for: .deviceCode, replacing: former, console
             ).trusting(trust)
-        } _: { chosen in
-            try await signIn(at: chosen, if: replaceable, console, within: limit, until: deadline)
+        } _: { chosen, store, replaceable in
+            try await signIn(at: chosen, store, if: replaceable, console, until: deadline)
         }
     }
 
     private func signIn(
-        at chosen: SignInTarget, if replaceable: Replaceable?, _ console: Console, within limit: Duration,
+        at chosen: SignInTarget, _ store: any TokenStore, if replaceable: Replaceable, _ console: Console,
         until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
-        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
-        try await session.requireRoom(
-            in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former = try await session.former(in: store, at: chosen.issuer)
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = chosen.resources

@@ -112,29 +112,27 @@ struct Login: Command {
     private func signIn(
         _ console: Console, within limit: Duration, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
-        let replaceable = try await session.replaceable()
-        return try await SignInTarget.signIn(session, console) { former in
+        // The user of now: until the resource has answered, the profile may become another's.
+        let user = try await source.profile?.user(console.environment)
+        return try await SignInTarget.signIn(session, clientID: usual.clientID, within: limit, console) { former in
             try await SignInTarget(
                 provider, usual.clientID, client, target, scope: usual.scope, binding: binding,
                 redirect: source.profile == nil ? redirect : nil,
                 asked: asked.options(over: .init()).withTypedParameters(), for: grant, replacing: former, console
             ).trusting(trust)
-        } _: { chosen in
-            if let former = source.profile {
-                return try await signIn(from: former, at: chosen, console, until: deadline)
+        } _: { chosen, store, replaceable in
+            if let source = source.profile, let user {
+                return try await signIn(
+                    from: source, user, at: chosen, store, if: replaceable, console, until: deadline)
             }
-            return try await signIn(at: chosen, if: replaceable, console, within: limit, until: deadline)
+            return try await signIn(at: chosen, store, if: replaceable, console, until: deadline)
         }
     }
 
     private func signIn(
-        at chosen: SignInTarget, if replaceable: Replaceable?, _ console: Console, within limit: Duration,
+        at chosen: SignInTarget, _ store: any TokenStore, if replaceable: Replaceable, _ console: Console,
         until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
-        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-        let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
-        try await session.requireRoom(
-            in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
         let former: AuthStateRecord?
         do { former = try await session.former(in: store, at: chosen.issuer) } catch let error as AuthError {
             guard replacement.replaceStore, [.damaged, .encryption].contains(error.storeProblem) else { throw error }
@@ -160,23 +158,22 @@ struct Login: Command {
 
     /// Signs in with what the provider of another session says about its user.
     private func signIn(
-        from source: Profile, at chosen: SignInTarget, _ console: Console, until deadline: ContinuousClock.Instant
+        from source: Profile, _ user: AssertionDemand.User, at chosen: SignInTarget, _ store: any TokenStore,
+        if replaceable: Replaceable, _ console: Console, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
-        let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID)
-            .within(deadline - .now)
-        try await session.requireRoom(
-            in: store, for: chosen.resources, at: chosen.issuer, clientID: usual.clientID, console)
+        let former = try await session.former(in: store, at: chosen.issuer)
+        try session.requireUser(of: former, in: user)
         let scope = chosen.configuration.scope ?? []
         // The resource demands them, and only the identity provider's policy stands between.
         if !scope.isEmpty {
             console.say(
                 "No page will ask whether you allow: \(scope.map(\.rawValue.shownName).joined(separator: ", ")).")
         }
-        let grant = try await TokenGrant.jwtBearer(
-            assertionNamed: source.assertionName, about: source.user(console.environment), scope: scope,
-            resources: chosen.resources)
+        let grant = try TokenGrant.jwtBearer(
+            assertionNamed: source.assertionName, about: user, scope: scope, resources: chosen.resources)
         let state = try await AuthState.present(
-            grant, as: chosen.configuration.client(), store: store, environment: console.environment)
+            grant, as: chosen.configuration.client(), store: store, if: replaceable, environment: console.environment
+        ) { try session.requireUser(of: former, in: await $0.record) }
         let status = try await session.finish(state, in: store, console, until: deadline)
         // Only these are looked through when the user signs out of the profile.
         let known = try StateFolder.storesWithProfiles().map(\.store.location)

@@ -24,6 +24,15 @@ extension AuthStateRecord {
                 + "it was", outcome: .notSent)
     }
 
+    /// Throws if this session comes from another user of an identity provider (OpenID Connect Core §5.7).
+    func requireSource(_ found: AssertionDemand.User) throws {
+        guard let user = grant?.assertionUser, user != found else { return }
+        throw AuthError(
+            .sessionReplaced, .store,
+            "the session is for another user: \(user.foundText), not \(found.foundText). It stays as it was",
+            outcome: .notSent)
+    }
+
     /// What a provider knows the user by, for `login_hint`.
     var loginHint: String? { idToken.flatMap { $0.claims.preferredUsername ?? $0.claims.email } }
 }

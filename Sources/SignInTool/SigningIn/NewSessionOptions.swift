@@ -55,8 +55,9 @@ struct NewSessionOptions: ParsableArguments, Sendable {
 
     /// Returns what the sign-in may replace, as it is when the command begins: servers decide how long it takes from then on.
     ///
-    /// - Returns: Nil without a profile: only the server's responses name the session then.
+    /// - Returns: Nil if only the server's responses name the session.
     func replaceable() async throws -> Replaceable? {
+        if let file = try store?.file { return await Replaceable(in: file) }
         guard let name = profile.map(SessionName.profile) else { return nil }
         return await Replaceable(in: try store?.store(name) ?? StateFolder().store(name))
     }
@@ -70,8 +71,17 @@ struct NewSessionOptions: ParsableArguments, Sendable {
 
     /// Throws if the new session is not that of the profile's user.
     func requireUser(of former: AuthStateRecord?, in new: AuthStateRecord) throws {
-        guard let profile, let former else { return }
-        do { try new.requireUser(of: former) } catch var error as AuthError {
+        try namingTheRemedy { try former.map(new.requireUser) }
+    }
+
+    /// Throws if the new session would come from another user of the profile that is its source.
+    func requireUser(of former: AuthStateRecord?, in source: AssertionDemand.User) throws {
+        try namingTheRemedy { try former?.requireSource(source) }
+    }
+
+    private func namingTheRemedy(_ check: () throws -> Void) throws {
+        guard let profile else { return }
+        do { try check() } catch var error as AuthError {
             error.message += ". To replace it, sign out of it first: sign-in logout --profile \(profile.name)"
             throw error
         }

@@ -9,14 +9,24 @@ extension SignInTarget {
     /// - Parameters:
     ///   - target: Returns the target, with a new client in place of one that can no longer be used.
     ///   - session: The options of the session.
-    ///   - signIn: Signs in at the target.
+    ///   - clientID: The client of the options, if they name one.
+    ///   - limit: The time limit for waits for the store.
+    ///   - body: Signs in at the target, and stores the session in the store, in the place of one that may be replaced.
     static func signIn<Value>(
-        _ session: NewSessionOptions, _ console: Console,
+        _ session: NewSessionOptions, clientID: String?, within limit: Duration, _ console: Console,
         at target: (_ replacing: RegisteredClient?) async throws -> SignInTarget,
-        _ signIn: (SignInTarget) async throws -> Value
+        _ body: (SignInTarget, any TokenStore, Replaceable) async throws -> Value
     ) async throws -> Value {
+        let replaceable = try await session.replaceable()
+        func signIn(at chosen: SignInTarget) async throws -> Value {
+            let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+            let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
+            try await session.requireRoom(
+                in: store, for: chosen.resources, at: chosen.issuer, clientID: clientID, console)
+            return try await body(chosen, store, replaceable)
+        }
         let first = try await target(nil)
-        do { return try await first.withAcceptedScope(console, signIn) } catch var error as AuthError
+        do { return try await first.withAcceptedScope(console, signIn(at:)) } catch var error as AuthError
             where first.isAboutRegistration(error)
         {
             guard let former = first.registered, !first.isNew else { throw error }
@@ -31,7 +41,7 @@ extension SignInTarget {
             console.say("\(error.message.asSentence).")
             console.say("The client that was registered by an earlier sign-in can’t be used: registering once more.")
             let second = try await target(former)
-            let value = try await second.withAcceptedScope(console, signIn)
+            let value = try await second.withAcceptedScope(console, signIn(at:))
             // Some servers give every registration the same id: then the new session is in its place.
             if second.configuration.clientID != former.client.id { try await session.removeSession(of: former) }
             return value

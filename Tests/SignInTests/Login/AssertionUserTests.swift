@@ -61,15 +61,19 @@ struct AssertionUserTests {
 
         /// Signs in for the resource, from the profile `work`.
         func signInFromWork(_ words: [String]) async throws -> Outcome {
+            let outcome = try await startFromWork(words).outcome()
+            #expect(try outcome.result()["scope"] == "api")
+            return outcome
+        }
+
+        func startFromWork(_ words: [String]) throws -> ChildProcess {
             let secret = fixture.home + "/secret"
             try "a secret of the notes".write(toFile: secret, atomically: true, encoding: .utf8)
             let line = [
                 "login", "--json", "--resource", server.url(.api), "--from", "work", "--issuer", server.issuer,
                 "--client-id", "notes", "--client-secret-file", secret,
             ]
-            let outcome = try await fixture.start(line + words).outcome()
-            #expect(try outcome.result()["scope"] == "api")
-            return outcome
+            return try fixture.start(line + words)
         }
 
         /// How many statements for other servers the providers were asked for.
@@ -125,10 +129,43 @@ struct AssertionUserTests {
             _ = try await watch.outcome()
             #expect(servers.asked == 1 && servers.subjects.count == 1)
             // The user decides that the session is for the other user.
+            let refused = try await fixture.run("login", "--json", "--profile", "notes").failure(1, "session_replaced")
+            #expect(refused.hasSuffix("sign-in logout --profile notes"), "\(refused)")
+            #expect(servers.asked == 1 && servers.subjects.count == 1)
+            _ = try await fixture.run("logout", "--json", "--profile", "notes").result()
             #expect(try await fixture.run("login", "--json", "--profile", "notes").result()["scope"] == "api")
             try servers.expire("\(fixture.sessions)/notes.json")
             _ = try await fixture.start(token).outcome().result()
             #expect(servers.asked == 3)
+        }
+    }
+
+    @Test func `a server that takes its time gets a statement about the user of the beginning, or none`() async throws {
+        try await Servers.run { servers in
+            let fixture = servers.fixture
+            try await servers.signIn(at: fixture.provider)
+            let hold = servers.server.hold(.openIDConfiguration)
+            let process = try servers.startFromWork(["--profile", "notes"])
+            try await hold.arrived()
+            try await servers.signIn(at: servers.other)
+            hold.release()
+            #expect(try await process.outcome().failure(1, "sign_in_required").contains(Self.isAnother))
+            #expect(servers.asked == 0 && servers.subjects.isEmpty)
+        }
+    }
+
+    @Test func `a server that takes its time gets no profile that is another session's by then`() async throws {
+        try await Servers.run { servers in
+            let fixture = servers.fixture
+            try await servers.signIn(at: fixture.provider)
+            let hold = servers.server.hold(.openIDConfiguration)
+            let process = try servers.startFromWork(["--profile", "notes"])
+            try await hold.arrived()
+            _ = try await fixture.login("--profile", "notes", with: CommandFixture.bob).result()
+            hold.release()
+            try await process.outcome().failure(1, "session_replaced")
+            let status = try await fixture.run("status", "--json", "--profile", "notes").result()
+            #expect(status["sessions"]?.array?.first?["user"] == "bob", "\(status)")
         }
     }
 

@@ -242,6 +242,20 @@ struct GrantCommandTests {
         }
     }
 
+    @Test func `a provider that takes its time gets no profile that is another session's by then`() async throws {
+        try await withDesk { fixture in
+            let path = "\(fixture.sessions)/home.json"
+            _ = try await fixture.login("--store", "file:\(path).other").result()
+            let hold = fixture.provider.hold(.openIDConfiguration)
+            let process = try fixture.start(passwordArguments(fixture) + ["--profile", "home"])
+            try await hold.arrived()
+            try FileManager.default.moveItem(atPath: path + ".other", toPath: path)
+            hold.release()
+            try await process.outcome().failure(1, "session_replaced")
+            #expect(try await fixture.run("token", "--json", "--profile", "home").result()["scope"] != nil)
+        }
+    }
+
     @Test func `a missing password file is an error without a prompt`() async throws {
         try await withDesk { fixture in
             var arguments = try passwordArguments(fixture)

@@ -86,6 +86,9 @@ public struct AssertionDemand: Sendable, Hashable {
 
         init(issuer: String, subject: String) { (self.issuer, self.subject) = (issuer, subject) }
 
+        /// Both, for messages.
+        package var foundText: String { "\(subject.foundText) at \(issuer.foundText)" }
+
         /// Both are case-sensitive, and are compared byte by byte (Core §2).
         public static func == (one: User, other: User) -> Bool {
             one.issuer.isExactly(other.issuer) && one.subject.isExactly(other.subject)
