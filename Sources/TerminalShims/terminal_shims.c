@@ -90,8 +90,13 @@ void process_rest(const char *variable) {
     if (value == NULL || sscanf(value, "%d,%lld", &changes, &end) != 2 || end < 0) return;
     sigset_t signals;
     sigemptyset(&signals);
+    // Not those that the program ignores: the kernel would keep one of them pending, and end each rest at once.
     const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) sigaddset(&signals, ends[i]);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct sigaction action;
+        if (ends[i] == SIGTERM || sigaction(ends[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
+            sigaddset(&signals, ends[i]);
+    }
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal = signalfd(-1, &signals, SFD_CLOEXEC);
     int64_t all = milliseconds(CLOCK_BOOTTIME), awake = milliseconds(CLOCK_MONOTONIC);

@@ -45,8 +45,9 @@ final class WatchNotifier: Sendable {
 
     private func notify(_ event: WatchEvent) {
         withdraw(event.profile)
-        // The servers of notifications read some HTML in the text. GNOME's shows the numbers of characters as they are written.
-        let text = event.text.replacing { $0 == "&" ? "&amp;" : $0 == "<" ? "&lt;" : nil }
+        // Some servers of notifications read HTML in the text, and others, such as the portal of a sandbox, show it as it is:
+        // no escape suits both.
+        let text = event.text.replacing { $0 == "&" ? "＆" : $0 == "<" ? "‹" : nil }
         let words = ["notify-send", "--app-name=sign-in", "--icon=dialog-password"]
         run(words + ["--action=sign-in=Sign in", event.title, text], words[0], isOptional: true) { [self] child in
             shown.withLock { $0[event.profile] = child }
@@ -58,7 +59,9 @@ final class WatchNotifier: Sendable {
     }
 
     private func signIn(_ event: WatchEvent) {
-        guard let program = WatchRest.program else { return }
+        guard let program = WatchRest.program else {
+            return console.note("the file of this program was replaced by another user’s, so nothing is started")
+        }
         // In a service, the browser would run in its sandbox, and end with it.
         let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--"]
         let words = (variable("INVOCATION_ID") == nil ? [] : service) + [program] + event.signIn.words

@@ -150,6 +150,24 @@ struct WatchTests {
         }
     }
 
+    /// As with nohup, after the end of the terminal.
+    @Test func `a signal that is ignored does not wake a watch`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let ignoring = try ["/bin/sh", "-c", "trap '' HUP INT; exec \"$0\" watch", BuiltProducts.path("sign-in")]
+            let watch = try fixture.start(ignoring, [])
+            _ = try await watch.line { $0 == "Watching: work" }
+            let pauses = try await resting(watch)
+            watch.send(SIGHUP)
+            watch.send(SIGINT)
+            // A signal that stays pending would end each rest at once. This needs real time, which the kernel counts.
+            try await Task.sleep(for: .seconds(1))
+            #expect(try await resting(watch) == pauses)
+            watch.send(SIGTERM)
+            #expect(try await watch.outcome().status != 0)
+        }
+    }
+
     @Test func `an announced end is told before it comes`() async throws {
         try await withDesk { fixture in
             fixture.provider.fault(.editDocument { $0["authorization_expires_in"] = 12 }, at: .token)
