@@ -57,6 +57,47 @@ struct AnnouncedEndsTests {
         }
     }
 
+    /// A provider whose ID tokens have this claim, as a function of `iat`.
+    private func runWithSessions(
+        ending claim: @escaping @Sendable (_ issued: Double) -> JSON,
+        _ body: (World, TestStore, AuthState, _ begin: Date) async throws -> Void
+    ) async throws {
+        try await World.run { world in
+            world.provider.fault(
+                .editIDToken { $0.claims["session_expiry"] = claim($0.claims["iat"]?.double ?? 0) }, at: .token,
+                times: nil)
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            try await body(world, store, state, world.clock.now)
+        }
+    }
+
+    @Test func `an ID token announces the end of the user's session at the provider`() async throws {
+        try await runWithSessions(ending: { .number(.init(Int($0) + 86_400)) }) { world, store, state, begin in
+            let end = try #require(await state.record.announcedEnd)
+            #expect(abs(end.timeIntervalSince(begin) - 86_400) <= 1)
+            let stored = try AuthStateRecord(decoding: #require(await store.record).encoded(), from: "a test")
+            #expect(stored == (await state.record))
+            // A later ID token without the claim says nothing new, and one with it does.
+            world.provider.clearFaults(at: .token)
+            world.clock.advance(by: 3600)
+            _ = try await state.freshAccessToken()
+            #expect(await state.record.announcedEnd == end)
+            world.provider.fault(
+                .editIDToken { $0.claims["session_expiry"] = .number(.init(Int($0.claims["iat"]?.double ?? 0) + 60)) },
+                at: .token)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(try abs(#require(await state.record.announcedEnd).timeIntervalSince(begin) - 3660) <= 1)
+        }
+    }
+
+    @Test(arguments: ["soon", -1, 0, [], 9_000_000_000_000_000_000, .null] as [JSON])
+    func `an end of the provider's session that cannot be read, or has passed, is none`(value: JSON) async throws {
+        try await runWithSessions(ending: { _ in value }) { _, _, state, _ in
+            #expect(await state.record.announced == AnnouncedEnds())
+        }
+    }
+
     @Test func `a session that was stored without announced ends is read`() async throws {
         try await run([:]) { _, store, _, _ in
             let stored = try #require(await store.record).encoded()

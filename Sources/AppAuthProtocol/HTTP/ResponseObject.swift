@@ -13,7 +13,7 @@ package struct ResponseObject {
     package let refusal: @Sendable (String) -> AuthError
 
     /// A hundred years. A longer lifetime is a mistake of the server.
-    private static let longestLifetime = 3_155_760_000
+    static let longestLifetime = 3_155_760_000
     /// The end of the year 9999.
     static let latestTime = 253_402_300_799.0
 

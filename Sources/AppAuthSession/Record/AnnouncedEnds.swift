@@ -8,6 +8,7 @@ package import FoundationEssentials
 /// - The end of the refresh token stays if the token does. It is forgotten with the token that it was about: nothing is known
 ///   of its successor, and the user must not be asked to sign in for nothing.
 /// - The time for which the refresh token may stay unused begins again: it was used.
+/// - The end of the user's session at the provider stays until an ID token announces another one.
 package struct AnnouncedEnds: Sendable, Hashable {
     /// When the first one was announced.
     package private(set) var since: Date?
@@ -21,12 +22,15 @@ package struct AnnouncedEnds: Sendable, Hashable {
     private var unused: Term?
     /// The end of what the user has granted.
     private var authorization: Term?
+    /// The end of the user's session at the provider.
+    private var providerSession: Term?
 
     package init() {}
 
     /// The term of the session, which no refresh puts off, as far as is known.
     private var session: Term? {
-        [authorization, isProlonged == true ? nil : refreshToken].compactMap(\.self).min { $0.end < $1.end }
+        [authorization, providerSession, isProlonged == true ? nil : refreshToken].compactMap(\.self)
+            .min { $0.end < $1.end }
     }
 
     /// The end that no refresh puts off, as far as is known.
@@ -74,6 +78,12 @@ package struct AnnouncedEnds: Sendable, Hashable {
         authorization = lifetimes.authorization.map(term) ?? authorization
         if refreshToken != nil || unused != nil || authorization != nil { since = since ?? received.wall }
     }
+
+    /// Takes over the end that a new ID token announces.
+    package mutating func merge(_ idToken: IDToken, received: Timestamp) {
+        guard let lifetime = idToken.providerSessionLifetime else { return }
+        (providerSession, since) = (Term(from: received, for: lifetime), since ?? received.wall)
+    }
 }
 
 extension AnnouncedEnds {
@@ -87,6 +97,7 @@ extension AnnouncedEnds {
             json["isProlonged"] = isProlonged.map(JSON.bool)
             json["unused"] = try unused?.stored
             json["authorization"] = try authorization?.stored
+            json["providerSession"] = try providerSession?.stored
             return .object(json)
         }
     }
@@ -97,6 +108,7 @@ extension AnnouncedEnds {
         (refreshToken, earlier) = (try term("refreshToken"), try term("earlier"))
         isProlonged = try json.optional("isProlonged") { try $0.bool($1) }
         (unused, authorization) = (try term("unused"), try term("authorization"))
+        providerSession = try term("providerSession")
     }
 }
 

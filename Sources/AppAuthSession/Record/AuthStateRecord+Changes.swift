@@ -19,7 +19,10 @@ extension AuthStateRecord {
             keep(response.token, for: parameters)
         }
         refreshForm = response.refreshForm ?? refreshForm
-        if let idToken { (verifiedIDToken, unverifiedIDToken) = (idToken.rawValue, nil) }
+        if let idToken {
+            (verifiedIDToken, unverifiedIDToken) = (idToken.rawValue, nil)
+            announced.merge(idToken, received: response.received)
+        }
         self.keys = keys ?? self.keys
         mergeRefreshToken(of: response)
         backoff = nil

@@ -141,8 +141,8 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// When the session will end, as far as the provider has announced it: then, or before, the user has to sign in again.
     /// By the clock of this machine.
     ///
-    /// From `authorization_expires_in`, `refresh_token_expires_in` or `refresh_expires_in` of the token responses. Nil if no
-    /// response had them, and if the refreshes so far have put off that end.
+    /// From `authorization_expires_in`, `refresh_token_expires_in` or `refresh_expires_in` of the token responses, and
+    /// `session_expiry` of the ID token. Nil if none of them was there, and if the refreshes so far have put off that end.
     public var announcedEnd: Date? { end == nil ? announced.signIn : nil }
 
     /// Whether the provider gave a refresh token.
