@@ -28,6 +28,13 @@ struct SignInLine {
     /// Whether the line names a resource, which can say itself where to sign in.
     var namesResource: Bool { value(of: Self.resource) != nil }
 
+    /// The options that say what a session is for, and where it is: the resources, or the provider if the line names none.
+    var purpose: SignInLine {
+        let names = (namesResource ? [] : Self.providerOptions) + ["--store"]
+        let named = names.flatMap { name in value(of: name).map { [name, $0] } ?? [] }
+        return SignInLine(resources.sorted().flatMap { [Self.resource, $0] } + named)
+    }
+
     var resources: Set<String> { Set(options.filter { $0.name == Self.resource }.compactMap(\.value)) }
 
     /// Returns the value of an option: the last one, as the parser does.

@@ -55,7 +55,7 @@ struct Device: Command {
         var signIn = DeviceSignIn(chosen.configuration)
         signIn.resources = chosen.resources
         signIn.replaceable = replaceable
-        signIn.confirm = { [session] in try session.requireUser(of: former, in: await $0.record) }
+        signIn.confirm = { [session] in try session.confirm(await $0.record, replacing: former, console) }
         let state = try await signIn.run(store: store, console, until: deadline, line: console.line)
         return try await session.finish(state, in: store, console, until: deadline)
     }

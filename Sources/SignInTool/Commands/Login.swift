@@ -142,7 +142,7 @@ struct Login: Command {
         var signIn = signIn(chosen, as: former)
         signIn.replaceable = replaceable
         signIn.confirm = { [session, own] state in
-            try session.requireUser(of: former, in: await state.record)
+            try session.confirm(await state.record, replacing: former, console)
             guard own.userinfo else { return }
             let response = try await state.userInfo().json
             claims.withLock { $0 = response }
@@ -162,7 +162,14 @@ struct Login: Command {
         if replaceable: Replaceable, _ console: Console, until deadline: ContinuousClock.Instant
     ) async throws -> Int32 {
         let former = try await session.former(in: store, at: chosen.issuer)
-        try session.requireUser(of: former, in: user)
+        // Whichever server the resource names by now.
+        do { try await store.load()?.requireSource(user) } catch var error as AuthError {
+            let client = ["--issuer", chosen.issuer, "--client-id", chosen.configuration.clientID]
+            let place = store is FileTokenStore ? ["--store", store.shownLocation] : ["--store", "keyring"] + client
+            let words = session.profile.map { ["--profile", $0.name] } ?? place
+            error.message += ". To replace it, sign out of it first: \(SignInLine(["logout"] + words).shellLine)"
+            throw error
+        }
         let scope = chosen.configuration.scope ?? []
         // The resource demands them, and only the identity provider's policy stands between.
         if !scope.isEmpty {
@@ -173,7 +180,7 @@ struct Login: Command {
             assertionNamed: source.assertionName, about: user, scope: scope, resources: chosen.resources)
         let state = try await AuthState.present(
             grant, as: chosen.configuration.client(), store: store, if: replaceable, environment: console.environment
-        ) { try session.requireUser(of: former, in: await $0.record) }
+        ) { try session.confirm(await $0.record, replacing: former, console) }
         let status = try await session.finish(state, in: store, console, until: deadline)
         // Only these are looked through when the user signs out of the profile.
         let known = try StateFolder.storesWithProfiles().map(\.store.location)

@@ -79,7 +79,11 @@ struct Logout: Command {
         }
         // The provider decides how long the sign-out takes. Another session is there if the user has signed in again.
         let isBack = signedOut.hadSession ? try await store?.load() != nil : false
-        let forgotten = forget && !isBack ? profile ?? store.flatMap(StateFolder.profile) : nil
+        // A session that the profile has left behind in another store says nothing about it.
+        let named = store.flatMap(StateFolder.profile).flatMap { named in
+            store.map(named.isThat) == true ? named : nil
+        }
+        let forgotten = forget && !isBack ? profile ?? named : nil
         try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
         var lines = signedOut.hadSession ? ["Signed out."] : []

@@ -39,7 +39,7 @@ struct Password: Command {
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile, of: "--password-file"),
             scope: [Scope](spaceDelimited: scope))
-        let replaceable = try await session.replaceable()
+        let replaceable = try await session.replaceable(console)
         let client = try await client.configuration(
             clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
         ).client()
@@ -47,7 +47,7 @@ struct Password: Command {
         let former = try await session.former(in: store, at: issuer)
         let state = try await AuthState.present(
             grant, as: client, store: store, if: replaceable, environment: console.environment
-        ) { try session.requireUser(of: former, in: await $0.record) }
+        ) { try session.confirm(await $0.record, replacing: former, console) }
         // Only after success: a command that fails prints one line.
         console.note(
             "warning: this grant shows the password to the program, so RFC 9700 §2.4 forbids it. Use 'sign-in login' "

@@ -120,6 +120,19 @@ struct Profile: Hashable, Sendable {
         }
     }
 
+    /// Throws if a sign-in with this line would give the profile to something else: helpers and proxies that name it would
+    /// follow it there, and what it remembers would no longer be about its session.
+    func requirePurpose(of line: SignInLine) throws {
+        // A sign-in mends a damaged one.
+        guard !isDamaged, let known = try signIn?.purpose.words.shellLine,
+            try !known.isExactly(line.remembered.purpose.words.shellLine)
+        else { return }
+        throw AuthError(
+            .sessionReplaced, .store,
+            "the profile \(name.foundText) signs in with \(known) only. To give the name to another session, forget this one "
+                + "first: sign-in logout --profile \(name) --forget", outcome: .notSent)
+    }
+
     /// Stores the command line of a sign-in.
     func remember(_ line: SignInLine) throws {
         try file.write(JSON.array(line.words.map(JSON.string)).serialized() + "\n")
@@ -155,6 +168,9 @@ struct Profile: Hashable, Sendable {
             "the profile \(name) was damaged and is removed. If its session was in another --store, sign out of it there",
             outcome: .notSent)
     }
+
+    /// Whether the profile's session is in this store, as far as its options can be read.
+    func isThat(of found: any TokenStore) -> Bool { (try? store).map { $0.location == found.location } ?? true }
 
     private var choice: StoreChoice? {
         get throws { try signIn?.value(of: "--store").map(StoreChoice.init(_:)) }

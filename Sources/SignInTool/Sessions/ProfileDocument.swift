@@ -123,7 +123,9 @@ package struct ProfileDocument {
             throw refusal("expected \(name.foundText) to be a string, found \(value.kind)")
         }
         guard text.utf8.count <= longest else { throw refusal("\(name.foundText) has more than \(longest) bytes") }
-        guard text.withSingleBlanks.utf8.elementsEqual(text.utf8) else {
+        guard text.withSingleBlanks.utf8.elementsEqual(text.utf8),
+            !text.unicodeScalars.contains(where: \.properties.isDefaultIgnorableCodePoint)
+        else {
             throw refusal("\(name.foundText) has characters that cannot be seen, or several blanks in a row")
         }
         return text

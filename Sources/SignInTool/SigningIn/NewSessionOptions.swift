@@ -56,7 +56,9 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     /// Returns what the sign-in may replace, as it is when the command begins: servers decide how long it takes from then on.
     ///
     /// - Returns: Nil if only the server's responses name the session.
-    func replaceable() async throws -> Replaceable? {
+    /// - Throws: ``AuthError`` if the profile is for something else.
+    func replaceable(_ console: Console) async throws -> Replaceable? {
+        try profile?.requirePurpose(of: console.line)
         if let file = try store?.file { return await Replaceable(in: file) }
         guard let name = profile.map(SessionName.profile) else { return nil }
         return await Replaceable(in: try store?.store(name) ?? StateFolder().store(name))
@@ -69,19 +71,12 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return former
     }
 
-    /// Throws if the new session is not that of the profile's user.
-    func requireUser(of former: AuthStateRecord?, in new: AuthStateRecord) throws {
-        try namingTheRemedy { try former.map(new.requireUser) }
-    }
-
-    /// Throws if the new session would come from another user of the profile that is its source.
-    func requireUser(of former: AuthStateRecord?, in source: AssertionDemand.User) throws {
-        try namingTheRemedy { try former?.requireSource(source) }
-    }
-
-    private func namingTheRemedy(_ check: () throws -> Void) throws {
+    /// Throws if the new session is not that of the profile's user, or if another sign-in has given the profile to something else
+    /// in the meantime.
+    func confirm(_ new: AuthStateRecord, replacing former: AuthStateRecord?, _ console: Console) throws {
         guard let profile else { return }
-        do { try check() } catch var error as AuthError {
+        try profile.requirePurpose(of: console.line)
+        do { try former.map(new.requireUser) } catch var error as AuthError {
             error.message += ". To replace it, sign out of it first: sign-in logout --profile \(profile.name)"
             throw error
         }

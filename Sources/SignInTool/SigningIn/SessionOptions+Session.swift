@@ -241,6 +241,11 @@ extension SessionOptions {
         by name: String? = nil, isComplete: Bool = false
     ) throws -> SignInLine {
         let profile = try profile(of: found)
+        // A sign-in with another --store has left this session behind, so the profile's options are those of another one.
+        if let profile, let found, let record, !profile.isThat(of: found) {
+            let words = record.signInAgain(requesting: missing, by: name)
+            return SignInLine(words + ["--store", found.shownLocation] + console.wordsOfNetwork)
+        }
         var words: [String]
         // With the profile's own options. It remembers the store too.
         let remembered = try? profile?.signIn

@@ -17,7 +17,7 @@ extension SignInTarget {
         at target: (_ replacing: RegisteredClient?) async throws -> SignInTarget,
         _ body: (SignInTarget, any TokenStore, Replaceable) async throws -> Value
     ) async throws -> Value {
-        let replaceable = try await session.replaceable()
+        let replaceable = try await session.replaceable(console)
         func signIn(at chosen: SignInTarget) async throws -> Value {
             let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
             let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }

@@ -51,6 +51,8 @@ struct AssertionUserTests {
             at provider: LocalProvider, client: String = "demo-confidential", with changes: [String: String] = [:]
         ) async throws {
             let words = ["login", "--json", "--profile", "work", "--issuer", provider.issuer, "--client-id", client]
+            // A sign-out would end the sessions that come from it, as far as they are known.
+            try? FileManager.default.removeItem(atPath: fixture.sessions + "/work.profile")
             let secret = fixture.home + "/provider-secret"
             try (RegisteredClient.demoConfidential.secret ?? "").write(
                 toFile: secret, atomically: true, encoding: .utf8)
@@ -190,6 +192,10 @@ struct AssertionUserTests {
             if later == .otherUser {
                 let line = try await servers.expectRefusal(token, saying: Self.isAnother)
                 #expect(line.contains(" --from work") && line.contains("--store file:\(path)"), "\(line)")
+                let words = ["sh", "-c", line + " --client-secret-file '\(fixture.home)/secret' --json"]
+                let again = try await ChildProcess(words, environment: fixture.environment).outcome()
+                #expect(try again.failure(1, "session_replaced").hasSuffix("sign-in logout --store file:\(path)"))
+                #expect(servers.subjects.count == 1)
             } else {
                 _ = try await fixture.start(token).outcome().result()
                 #expect(servers.subjects == [User.alice.subject, User.alice.subject])

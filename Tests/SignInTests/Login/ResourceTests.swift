@@ -35,12 +35,32 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a resource beside a profile is for one call`() async throws {
-        try await withResource { fixture, _, url in
+    /// Otherwise a helper or proxy with its name would follow it there, with the token of another server.
+    @Test(arguments: ["login", "device"])
+    func `a profile is not given to another provider, resource or store before it is forgotten`(
+        command: String
+    ) async throws {
+        try await withResource { fixture, server, url in
             try await fixture.signIn(profile: "work")
-            let remembered = try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8)
-            _ = try await fixture.run("login", "--json", "--profile", "work", "--resource", url).result()
-            #expect(try String(contentsOfFile: fixture.sessions + "/work.profile", encoding: .utf8) == remembered)
+            let name = ["--profile", "work"]
+            let client = ["--client-id", "demo"]
+            for line in [
+                ["--resource", url] + name, ["--issuer", "https://op.example"] + client + name,
+                ["--issuer", fixture.issuer, "--store", "file:\(fixture.home)/elsewhere.json"] + client + name,
+                ["--issuer", fixture.issuer, "--resource", url] + client + name,
+            ] {
+                let message = try await fixture.start([command, "--json"] + line).outcome()
+                    .failure(1, "session_replaced")
+                #expect(
+                    message.hasPrefix("the profile 'work' signs in with --issuer \(fixture.issuer) only")
+                        && message.hasSuffix("sign-in logout --profile work --forget"), "\(message)")
+            }
+            #expect(server.requests.isEmpty && fixture.provider.count(.openIDConfiguration) == 1)
+            _ = try await fixture.login("--profile", "work", "--scope", "openid").result()
+            _ = try await fixture.run("logout", "--profile", "work", "--forget", "--revoke-only", "--json").result()
+            let line = ["login", "--json", "--resource", url] + name
+            _ = try await fixture.start(line).outcome().result()
+            #expect(try await fixture.run("status", "--json", "--profile", "work").result() != .null)
         }
     }
 

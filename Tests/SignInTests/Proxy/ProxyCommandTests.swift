@@ -123,12 +123,21 @@ struct ProxyCommandTests {
             _ = try await fixture.start(login).outcome().result()
             let process = try fixture.start(["proxy", "--resource", resource, "--profile", "work"])
             let address = try await process.outputLine { !$0.isEmpty }
-            for isReplaced in [false, true] {
-                if isReplaced { _ = try await fixture.start(login).outcome().result() }
+            // With another store, the profile is another session's, and the proxy's is not replaced.
+            let (elsewhere, found) = ("file:\(fixture.home)/elsewhere.json", "file:\(fixture.sessions)/work.json")
+            for (store, isRemedied) in [(nil, true), (elsewhere, true), (found, false)] as [(String?, Bool)] {
+                if let store {
+                    // Another session has the name, and the proxy's is where it was.
+                    try FileManager.default.removeItem(atPath: fixture.sessions + "/work.profile")
+                    _ = try await fixture.start(login + ["--store", store]).outcome().result()
+                }
                 fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
                 let error = try await curl(fixture, address).body?["error"]
                 #expect(error?["code"]?.string == "step_up_required")
-                #expect((error?["remedy"]?.string == nil) == isReplaced, "\(String(describing: error))")
+                let remedy = error?["remedy"]?.string
+                #expect((remedy != nil) == isRemedied, "\(String(describing: error))")
+                #expect(remedy?.contains("--profile work") != (store != nil), "\(String(describing: remedy))")
+                #expect(store != elsewhere || remedy?.contains("--store \(found)") == true)
             }
             process.send(SIGTERM)
             _ = try await process.outcome()
