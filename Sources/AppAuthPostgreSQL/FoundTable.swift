@@ -3,10 +3,10 @@ internal import JOSE
 
 /// What the server has under the name of a table.
 ///
-/// The owner of a table can let each statement run code of its choice as the role that executes it, for example with a
-/// default. So can the owner of a function that it calls, and the owner of the schema can replace the table. So all of them
-/// are checked whenever a connection is opened. A trigger has no owner: any role may have made it that once had the privilege,
-/// and its condition and arguments can be SQL for functions of PostgreSQL itself. So there must be none.
+/// Another role of the database must not be able to let its code run as the role that uses the table, or replace the table. So
+/// trusted roles must own the table and its schema, and only they may add to it. What PostgreSQL chooses by itself for a type,
+/// an operator or a foreign key is not in its catalog, so the table must have no foreign key, and use only what belongs to
+/// PostgreSQL itself. Nor may it have a trigger, which has no owner. All this is checked whenever a connection is opened.
 struct FoundTable: Sendable {
     /// Where the table is, or where it would be created.
     let table: SessionTable
@@ -17,15 +17,10 @@ struct FoundTable: Sendable {
     /// and of tables that inherit from it are not known here.
     private let isTable: Bool
     private let role: String
-    private let trigger: String?
-    /// The owners of the table and of what it uses.
-    private let owners: [Owner]
-
-    private struct Owner: Sendable {
-        /// What the role owns: the kind, and the name if it has one.
-        let what: String
-        let role: String
-    }
+    /// A trigger or a foreign key, or something that the table uses and that does not belong to PostgreSQL itself.
+    private let foreign: String?
+    /// What roles have that are not always trusted: the table, for example.
+    private let owned: [(what: String, role: String)]
 
     /// - Parameters:
     ///   - schema: Where it is, or is to be created; nil for the connection's `search_path`.
@@ -35,7 +30,7 @@ struct FoundTable: Sendable {
     ) async throws {
         let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
         let rows = try await connection.query(Self.find, [.text(identifier)], until: deadline)
-        guard let row = rows.first, row.count == 11, let database = row[0], let role = row[1] else {
+        guard let row = rows.first, row.count == 9, let database = row[0], let role = row[1] else {
             throw DatabaseError(message: "the catalog has another form")
         }
         guard let schema = schema ?? row[2]?.text else {
@@ -43,17 +38,15 @@ struct FoundTable: Sendable {
         }
         table = SessionTable(database: database.text, schema: schema, name: name)
         (exists, isTable) = (row[3] == [1], row[4] == [1])
-        (comment, self.role, trigger) = (row[5]?.text, role.text, row[10]?.text)
-        owners = rows.compactMap { row in
-            guard row[9] == [0], let kind = row[6], let role = row[8] else { return nil }
-            let what = row[7].map { "\(kind.text) \($0.text.foundText)" } ?? kind.text
-            return Owner(what: what, role: role.text)
+        (comment, self.role, foreign) = (row[5]?.text, role.text, row[6]?.text)
+        owned = rows.compactMap { row in
+            if let what = row[7], let role = row[8] { (what.text, role.text) } else { nil }
         }
     }
 
-    /// - Parameter trusted: Roles that may own the table, and what it uses, beside those that are always trusted.
-    /// - Throws: ``AuthError`` with ``StoreProblem/denied`` for another role's table, and with ``StoreProblem/damaged`` if it
-    ///   is no table.
+    /// - Parameter trusted: Roles that may own the table, beside those that are always trusted.
+    /// - Throws: ``AuthError`` with ``StoreProblem/denied`` for a table that lets other roles run code, and with
+    ///   ``StoreProblem/damaged`` if it is no table.
     func check(_ place: String, trusted: Set<String>) throws {
         guard exists else {
             throw DatabaseError(state: "42P01", message: "the table \(table.identifier) does not exist")
@@ -64,128 +57,84 @@ struct FoundTable: Sendable {
                 "expected a table, found a view, or a table that is partitioned, inherits, is inherited or temporary, for example"
             )
         }
-        if let trigger {
-            throw AuthError.database(
-                place, .denied,
-                """
-                may not be used by the role \(role.foundText): the trigger \(trigger.foundText) could run code as that role, and \
-                PostgreSQL does not say who has made it. The owner of the table has to drop it
-                """)
-        }
         // A set compares by canonical equivalence, by which two roles can have one name. PUBLIC would be every role.
         let isTrusted = { (role: String) in role != "PUBLIC" && trusted.contains { $0.isExactly(role) } }
-        guard let owner = owners.first(where: { !isTrusted($0.role) }) else { return }
-        throw AuthError.database(
-            place, .denied,
-            """
-            may not be used by the role \(role.foundText): \(owner.what) belongs to the role \(owner.role.foundText), which could run code \
-            as \(role.foundText) or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
-            administrator has to drop what it has created, and the table with it, or to revoke the privilege
-            """)
+        let reason: String
+        if let owned = owned.first(where: { !isTrusted($0.role) }) {
+            reason = """
+                \(owned.what) \(table.fullName.foundText) belongs to the role \(owned.role.foundText), which could run code as \
+                \(role.foundText) or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
+                administrator has to drop what it has created, and the table with it, or to revoke the privilege
+                """
+        } else if let foreign {
+            reason = """
+                \(foreign.foundText) could let another role run code as \(role.foundText). The table may have no trigger and no \
+                foreign key, and may use only what belongs to PostgreSQL itself. An administrator has to drop it, or what uses it
+                """
+        } else {
+            return
+        }
+        throw AuthError.database(place, .denied, "may not be used by the role \(role.foundText): \(reason)")
     }
 
-    /// A row for each owner, and one if there is none. `$1` the quoted identifier.
+    /// A row for each owner that is not always trusted, and one if there is none. `$1` the quoted identifier.
     ///
     /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
     /// a member of is not: before PostgreSQL 16, each role can make others its members.
     ///
-    /// The table uses what it depends on, and what PostgreSQL chooses for that by itself (``chosen``): for an operator, its
-    /// negator and commutator; for a type, the members of operator classes and the casts. The objects of PostgreSQL itself
-    /// have no entries in `pg_depend`, so all of them count as used. Only a superuser or the owner of an object can add
-    /// something that is chosen for it: no other role can make the check fail so.
+    /// What other roles create must not make this slow. So it reads what refers to the parts of the table, not to the table. It
+    /// also reads the operator classes, which only superusers can create: `pg_depend` lacks the use of one for a whole row.
     private static let find = """
-        WITH RECURSIVE found AS (SELECT pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid AS id), \
-        chosen(class, id, by_class, by_id) AS (SELECT * FROM (\
-        \(chosen("pg_operator", "oprcom", by: "pg_operator", "oid")) \
-        UNION ALL \(chosen("pg_operator", "oprnegate", by: "pg_operator", "oid")) \
-        UNION ALL \(chosen("pg_amop", "oid", by: "pg_type", "GREATEST(amoplefttype, amoprighttype)")) \
-        UNION ALL \(chosen("pg_amproc", "oid", by: "pg_type", "GREATEST(amproclefttype, amprocrighttype)")) \
-        UNION ALL \(chosen("pg_cast", "oid", by: "pg_type", "GREATEST(castsource, casttarget)")) \
-        WHERE LEAST(castsource, casttarget) OPERATOR(pg_catalog.<) \(firstID)\
-        ) AS links(class, id, by_class, by_id) WHERE id OPERATOR(pg_catalog.>=) \(firstID)), \
-        used(class, id) AS (\
-        SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, id FROM found \
-        \(part("pg_class", "indexrelid", of: "pg_index", "indrelid")) \
-        \(part("pg_attrdef", "oid", of: "pg_attrdef", "adrelid")) \
-        \(part("pg_constraint", "oid", of: "pg_constraint", "conrelid")) \
-        \(part("pg_rewrite", "oid", of: "pg_rewrite", "ev_class")) \
-        \(part("pg_policy", "oid", of: "pg_policy", "polrelid")) \
-        \(part("pg_statistic_ext", "oid", of: "pg_statistic_ext", "stxrelid")) \
-        UNION ALL SELECT class, id FROM chosen WHERE by_id OPERATOR(pg_catalog.<) \(firstID) \
-        UNION SELECT next.* FROM used JOIN LATERAL (SELECT refclassid, refobjid FROM pg_catalog.pg_depend \
-        WHERE classid OPERATOR(pg_catalog.=) class AND objid OPERATOR(pg_catalog.=) id \
-        AND deptype OPERATOR(pg_catalog.<>) 'e'::pg_catalog."char" \
-        UNION ALL SELECT chosen.class, chosen.id FROM chosen WHERE by_class OPERATOR(pg_catalog.=) used.class \
-        AND by_id OPERATOR(pg_catalog.=) used.id \
-        UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, typrelid \
-        FROM pg_catalog.pg_type WHERE oid OPERATOR(pg_catalog.=) id \
-        AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid \
-        UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid, oid \
-        FROM pg_catalog.pg_constraint WHERE contypid OPERATOR(pg_catalog.=) id \
-        AND class OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) AS next ON true), \
-        owned(kind, name, owner) AS (\
-        SELECT 'its schema'::pg_catalog.text, nspname, nspowner FROM found JOIN pg_catalog.pg_class AS relation \
-        ON relation.oid OPERATOR(pg_catalog.=) id JOIN pg_catalog.pg_namespace AS schema \
-        ON schema.oid OPERATOR(pg_catalog.=) relnamespace \
-        \(owned("pg_class", "relowner", "the table, view or index", "relname")) \
-        \(owned("pg_proc", "proowner", "the function", "proname")) \
-        \(owned("pg_operator", "oprowner", "the operator", "oprname")) \
-        \(owned("pg_type", "typowner", "the type", "typname")) \
-        \(owned("pg_opclass", "opcowner", "the operator class", "opcname")) \
-        \(owned("pg_opfamily", "opfowner", "the operator family", "opfname")) \
-        \(owned("pg_collation", "collowner", "the collation", "collname")) \
-        UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) privilege_type, NULL, grantee \
-        FROM found JOIN LATERAL (SELECT acl FROM (SELECT relacl FROM pg_catalog.pg_class \
-        WHERE pg_class.oid OPERATOR(pg_catalog.=) found.id UNION ALL SELECT attacl FROM pg_catalog.pg_attribute \
-        WHERE attrelid OPERATOR(pg_catalog.=) found.id) AS lists(acl)) AS lists ON true \
-        JOIN LATERAL pg_catalog.aclexplode(acl) ON true \
-        WHERE grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR privilege_type OPERATOR(pg_catalog.=) 'TRIGGER'::pg_catalog.text) \
-        SELECT pg_catalog.current_database(), CURRENT_USER, \
-        CASE WHEN relation.oid IS NULL THEN pg_catalog.current_schema() ELSE schema.nspname END, \
-        relation.oid IS NOT NULL, \
-        relation.relkind OPERATOR(pg_catalog.=) 'r'::pg_catalog."char" \
-        AND relation.relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" \
-        AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhparent OPERATOR(pg_catalog.=) relation.oid \
-        OR inhrelid OPERATOR(pg_catalog.=) relation.oid), \
-        description, kind, owned.name, CASE WHEN owner OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.name ELSE role.rolname END, \
-        COALESCE(role.rolsuper OR role.rolname OPERATOR(pg_catalog.=) CURRENT_USER \
-        OR role.rolname OPERATOR(pg_catalog.=) 'pg_database_owner'::pg_catalog.name \
-        OR role.oid OPERATOR(pg_catalog.=) (SELECT datdba FROM pg_catalog.pg_database \
-        WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()), owner IS NULL), \
-        (SELECT tgname FROM pg_catalog.pg_trigger WHERE tgrelid OPERATOR(pg_catalog.=) id AND NOT tgisinternal LIMIT 1) \
-        FROM found LEFT JOIN pg_catalog.pg_class AS relation ON relation.oid OPERATOR(pg_catalog.=) id \
-        LEFT JOIN pg_catalog.pg_namespace AS schema ON schema.oid OPERATOR(pg_catalog.=) relation.relnamespace \
-        LEFT JOIN pg_catalog.pg_description ON objoid OPERATOR(pg_catalog.=) id \
-        AND classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
-        AND objsubid OPERATOR(pg_catalog.=) 0::pg_catalog.int4 \
-        LEFT JOIN owned ON true LEFT JOIN pg_catalog.pg_roles AS role ON role.oid OPERATOR(pg_catalog.=) owner
+        WITH found AS (SELECT relation.oid AS id, relowner, relacl, reltype, nspname, nspowner, relkind \(eq) \
+        'r'::pg_catalog."char" AND relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" AND NOT EXISTS (SELECT FROM \
+        pg_catalog.pg_inherits WHERE inhparent \(eq) relation.oid OR inhrelid \(eq) relation.oid) AS is_table FROM \
+        pg_catalog.pg_class AS relation JOIN pg_catalog.pg_namespace AS schema ON schema.oid \(eq) relnamespace WHERE \
+        relation.oid \(eq) pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid), \
+        part(class, id) AS (SELECT \(number("pg_class")), id FROM found UNION ALL SELECT \(number("pg_class")), indexrelid \
+        FROM found JOIN pg_catalog.pg_index ON indrelid \(eq) id \(part("pg_attrdef", "adrelid")) \
+        \(part("pg_constraint", "conrelid")) \(part("pg_rewrite", "ev_class")) \(part("pg_policy", "polrelid")) \
+        \(part("pg_statistic_ext", "stxrelid"))), \
+        foreign_to_it(class, id) AS (SELECT classid, objid FROM found JOIN pg_catalog.pg_index ON indrelid \(eq) found.id \
+        JOIN pg_catalog.pg_depend ON refclassid \(eq) \(number("pg_class")) AND refobjid \(eq) indexrelid JOIN \
+        pg_catalog.pg_constraint ON pg_constraint.oid \(eq) objid WHERE classid \(eq) \(number("pg_constraint")) AND contype \
+        \(eq) 'f'::pg_catalog."char" UNION ALL SELECT CASE WHEN tgisinternal THEN \(number("pg_constraint")) ELSE \
+        \(number("pg_trigger")) END, CASE WHEN tgisinternal THEN tgconstraint ELSE pg_trigger.oid END FROM found JOIN \
+        pg_catalog.pg_trigger ON tgrelid \(eq) found.id UNION ALL SELECT \(number("pg_opclass")), opclass.oid FROM found \
+        JOIN pg_catalog.pg_type ON pg_type.oid \(eq) reltype JOIN pg_catalog.pg_opclass AS opclass ON opcintype \(eq) \
+        reltype OR opcintype \(eq) typarray UNION ALL SELECT refclassid, refobjid FROM part JOIN pg_catalog.pg_depend ON \
+        classid \(eq) class AND objid \(eq) id WHERE refobjid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid AND refclassid \
+        OPERATOR(pg_catalog.<>) \(number("pg_namespace")) AND NOT EXISTS (SELECT FROM part AS own WHERE own.class \(eq) \
+        refclassid AND own.id \(eq) refobjid)), \
+        owned(what, owner) AS (SELECT 'the table'::pg_catalog.text, relowner FROM found UNION ALL SELECT 'the schema \
+        of'::pg_catalog.text, nspowner FROM found UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) \
+        privilege_type OPERATOR(pg_catalog.||) ' for'::pg_catalog.text, grantee FROM (SELECT relacl FROM found UNION ALL \
+        SELECT attacl FROM found JOIN pg_catalog.pg_attribute ON attrelid \(eq) id) AS lists(acl) JOIN LATERAL \
+        pg_catalog.aclexplode(acl) ON true WHERE grantee \(eq) 0::pg_catalog.oid OR privilege_type \(eq) \
+        'TRIGGER'::pg_catalog.text OR privilege_type \(eq) 'REFERENCES'::pg_catalog.text), \
+        untrusted(what, owner) AS (SELECT what, CASE WHEN owner \(eq) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.text ELSE \
+        COALESCE(rolname::pg_catalog.text, owner::pg_catalog.text) END FROM owned LEFT JOIN pg_catalog.pg_roles AS role ON \
+        role.oid \(eq) owner WHERE (rolsuper OR rolname \(eq) CURRENT_USER OR rolname \(eq) \
+        'pg_database_owner'::pg_catalog.name OR role.oid \(eq) (SELECT datdba FROM pg_catalog.pg_database WHERE datname \
+        \(eq) pg_catalog.current_database())) IS NOT TRUE) \
+        SELECT pg_catalog.current_database(), CURRENT_USER, COALESCE(nspname, pg_catalog.current_schema()), id IS NOT NULL, \
+        is_table, (SELECT description FROM pg_catalog.pg_description WHERE objoid \(eq) id AND classoid \(eq) \
+        \(number("pg_class")) AND objsubid \(eq) 0::pg_catalog.int4), (SELECT COALESCE(pg_catalog.pg_describe_object(class, \
+        foreign_to_it.id, 0::pg_catalog.int4), foreign_to_it.id::pg_catalog.text) FROM foreign_to_it LIMIT 1), what, owner \
+        FROM (VALUES (1)) AS one LEFT JOIN found ON true LEFT JOIN untrusted ON true
         """
 
-    /// The first number of an object that does not belong to PostgreSQL itself (FirstNormalObjectId).
-    private static let firstID = "16384::pg_catalog.oid"
+    private static let eq = "OPERATOR(pg_catalog.=)"
 
-    /// What PostgreSQL chooses for another object. Of two types, the later one decides: those of PostgreSQL come first.
-    private static func chosen(_ class: String, _ id: String, by: String, _ byID: String) -> String {
-        """
-        SELECT 'pg_catalog.\(`class`)'::pg_catalog.regclass::pg_catalog.oid, \(id), \
-        'pg_catalog.\(by)'::pg_catalog.regclass::pg_catalog.oid, \(byID) FROM pg_catalog.\(`class`)
-        """
+    /// The number of a catalog, by which `pg_depend` names the kind of an object.
+    private static func number(_ catalog: String) -> String {
+        "'pg_catalog.\(catalog)'::pg_catalog.regclass::pg_catalog.oid"
     }
 
-    /// The parts of the table that have entries of their own in the catalog.
-    private static func part(_ class: String, _ id: String, of catalog: String, _ table: String) -> String {
+    /// The parts of the table that are in a catalog.
+    private static func part(_ catalog: String, _ table: String) -> String {
         """
-        UNION ALL SELECT 'pg_catalog.\(`class`)'::pg_catalog.regclass::pg_catalog.oid, part.\(id) \
-        FROM found JOIN pg_catalog.\(catalog) AS part ON part.\(table) OPERATOR(pg_catalog.=) found.id
-        """
-    }
-
-    /// The owners of what the table uses. What is in the schema `pg_catalog` has no entries in `pg_depend`.
-    private static func owned(_ catalog: String, _ owner: String, _ kind: String, _ name: String) -> String {
-        """
-        UNION ALL SELECT '\(kind)'::pg_catalog.text, \(name), \(owner) \
-        FROM used JOIN pg_catalog.\(catalog) AS catalog ON catalog.oid OPERATOR(pg_catalog.=) id \
-        WHERE class OPERATOR(pg_catalog.=) 'pg_catalog.\(catalog)'::pg_catalog.regclass::pg_catalog.oid
+        UNION ALL SELECT \(number(catalog)), part.oid FROM found \
+        JOIN pg_catalog.\(catalog) AS part ON part.\(table) \(eq) found.id
         """
     }
 }

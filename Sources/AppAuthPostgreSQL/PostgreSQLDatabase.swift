@@ -33,9 +33,9 @@ public final class PostgreSQLDatabase: Sendable {
         /// Whether sessions that are not encrypted are read although there are encryption keys: for the time until each
         /// session was written once with a key.
         public var readsUnencryptedSessions = false
-        /// Roles that may own the table, its schema and what its triggers and defaults use, for example the role of the
-        /// migrations. The store's own role, superusers and the owner of the database may, in any case. Each of them can
-        /// run code as the store's role.
+        /// Roles that may own the table and its schema, or have the privileges `TRIGGER` and `REFERENCES` for the table, for
+        /// example the role of the migrations. The store's own role, superusers and the owner of the database may, in any
+        /// case. Each of them can run code as the store's role.
         public var trustedOwners: Set<String> = []
         /// What encrypted sessions are bound to, beside their key: they are not accepted from elsewhere. By default, the
         /// names of the database, the schema and the table: `app.public.appauth_session`. Before one of them is renamed,
@@ -94,7 +94,7 @@ public final class PostgreSQLDatabase: Sendable {
     /// this call.
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/store``, also if the table is of another version or something else, or
-    ///   belongs to a role that is not to be trusted (``Options/trustedOwners``); `CancellationError`.
+    ///   lets a role run code that is not to be trusted (``Options/trustedOwners``); `CancellationError`.
     public func createTable() async throws {
         try await describingErrors(place) {
             let deadline = self.deadline

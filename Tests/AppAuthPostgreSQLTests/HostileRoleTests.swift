@@ -88,7 +88,8 @@ struct HostileRoleTests {
         }
     }
 
-    /// A relation in `pg_temp` comes before all others, unless the path says otherwise.
+    /// A relation in `pg_temp` comes before all others, unless the path says otherwise. The administrator's function is in a
+    /// text, which the catalog does not know.
     @Test func `a temporary table of the same name is not used`() async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()
@@ -98,7 +99,8 @@ struct HostileRoleTests {
                 CREATE FUNCTION hide() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
                 CREATE TEMPORARY TABLE IF NOT EXISTS appauth_session (LIKE public.appauth_session INCLUDING ALL);
                 RETURN true; END $$;
-                ALTER TABLE appauth_session ADD x boolean DEFAULT hide();
+                ALTER TABLE appauth_session
+                ADD x boolean DEFAULT (query_to_xml('SELECT public.hide()', true, true, '') IS NOT NULL);
                 """)
             let store = try PostgreSQLDatabase(role.connection).store(for: "one")
             for name in ["inserted", "changed"] { try await store.put(.sample(name)) }
@@ -107,20 +109,42 @@ struct HostileRoleTests {
         }
     }
 
-    // MARK: - Owners
+    // MARK: - The table
 
-    @Test(arguments: Intrusion.allCases)
-    func `a table that lets another role run code is refused, at each connection and by createTable`(
-        intrusion: Intrusion
+    @Test(arguments: Intrusion.ofOwners)
+    func `a table that another role can change is refused, unless the role is trusted`(intrusion: Intrusion)
+        async throws
+    {
+        try await withIntrusion(intrusion) { trusting in
+            try await trusting.createTable()
+            #expect(try await trusting.store(for: "one").name == "ours")
+        }
+    }
+
+    @Test(arguments: Intrusion.ofOthers + Intrusion.ofTriggers + Intrusion.ofUses)
+    func `a table that lets another role run code is refused, whatever roles are trusted`(intrusion: Intrusion)
+        async throws
+    {
+        try await withIntrusion(intrusion) { trusting in
+            #expect(await authError { try await trusting.createTable() }?.storeProblem == .denied)
+        }
+    }
+
+    /// Checks that each call refuses the table, and that nothing of the hostile role has run.
+    ///
+    /// - Parameter test: Gets a database that trusts the roles.
+    private func withIntrusion(
+        _ intrusion: Intrusion, _ test: (PostgreSQLDatabase) async throws -> Void
     ) async throws {
         try await withHostileRole { server, role in
+            let extensions = try server.sql("SELECT name FROM pg_available_extensions")
+            guard !intrusion.statement.contains("EXTENSION citext") || extensions.contains("citext") else { return }
             try await server.database().createTable()
             try role.admit()
             try role.ownFunctions()
             let earlier = try PostgreSQLDatabase(role.connection).store(for: "one")
             try await earlier.put(.sample("ours"))
             try server.sql(intrusion.statement.replacing("MALLORY", with: role.name))
-            try role.admit()
             let database = try PostgreSQLDatabase(role.connection)
             let store = database.store(for: "one")
             for call in [
@@ -129,45 +153,66 @@ struct HostileRoleTests {
                 { try await earlier.database.createTable() },
             ] {
                 let error = try #require(await authError(call))
-                guard intrusion != .view else {
-                    #expect(error.storeProblem == .damaged && error.message.contains("expected a table"), "\(error)")
-                    continue
-                }
                 #expect(error.storeProblem == .denied && !error.isTemporary, "\(error)")
-                for name in [intrusion.isOfAll ? "PUBLIC" : role.name, role.service] {
-                    #expect(error.message.contains("'\(name)'"), "\(error)")
-                }
+                #expect(
+                    error.message.contains(intrusion.found) && error.message.contains("'\(role.service)'"), "\(error)")
             }
-            #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
-            guard intrusion != .view, !intrusion.isOfAll else { return }
             var options = PostgreSQLDatabase.Options()
-            options.trustedOwners = [role.name]
-            let trusting = try PostgreSQLDatabase(role.connection, options: options)
-            try await trusting.createTable()
-            #expect(try await trusting.store(for: "one").name == "ours")
+            options.trustedOwners = [role.name, role.service, "app", "PUBLIC"]
+            try await test(PostgreSQLDatabase(role.connection, options: options))
+            #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
+            // The privileges of a role cannot be taken back from a table without an owner.
+            try server.sql("UPDATE pg_class SET relowner = 'app'::regrole WHERE relowner = 9999")
         }
     }
 
-    @Test func `what another role makes by itself refuses no table, nor what is made for its types`() async throws {
+    @Test func `a view is refused`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try server.sql("ALTER TABLE appauth_session RENAME TO base; CREATE VIEW appauth_session AS TABLE base")
+            let error = try #require(
+                await authError { try await PostgreSQLDatabase(role.connection).store(for: "one").load() })
+            #expect(error.storeProblem == .damaged && error.message.contains("expected a table"), "\(error)")
+        }
+    }
+
+    @Test func `a table may use all that belongs to PostgreSQL itself`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try server.sql(
+                """
+                ALTER TABLE appauth_session ADD tenant text COLLATE "C" DEFAULT current_user NOT NULL CHECK (tenant <> ''),
+                ADD number int8 GENERATED ALWAYS AS IDENTITY, ADD size int4 GENERATED ALWAYS AS (length(key)) STORED,
+                ADD times tstzrange, ADD tags text[] DEFAULT '{}', ADD UNIQUE (tenant, key),
+                ADD EXCLUDE USING gist (times WITH &&), ENABLE ROW LEVEL SECURITY;
+                CREATE INDEX ON appauth_session USING gin (tags); CREATE INDEX ON appauth_session (lower(key) text_pattern_ops);
+                CREATE POLICY p ON appauth_session USING (tenant = current_user);
+                CREATE RULE r AS ON DELETE TO appauth_session DO ALSO NOTIFY deleted;
+                CREATE STATISTICS s ON tenant, (lower(key)) FROM appauth_session;
+                CREATE SCHEMA sessions; GRANT USAGE ON SCHEMA sessions TO \(role.service);
+                """)
+            try role.admit()
+            try server.sql("ALTER TABLE appauth_session SET SCHEMA sessions")
+            let database = try PostgreSQLDatabase(role.connection, table: "sessions.appauth_session")
+            try await useAll(of: database.store(for: "one"))
+        }
+    }
+
+    @Test func `what another role makes by itself refuses no table`() async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()
             try role.admit()
             try role.ownFunctions()
-            try role.run("CREATE TYPE public.theirs AS ENUM ('a', 'b')")
-            try server.sql("CREATE TYPE mood AS ENUM ('a', 'b'); ALTER TABLE appauth_session ADD x mood")
             try role.run(
                 """
-                CREATE FUNCTION public.theirs(text) RETURNS public.theirs LANGUAGE sql AS 'SELECT NULL::public.theirs';
-                CREATE FUNCTION public.theirs(public.mood) RETURNS public.theirs LANGUAGE sql AS 'SELECT NULL::public.theirs';
-                CREATE FUNCTION public.compare(public.theirs, public.theirs) RETURNS int4 IMMUTABLE LANGUAGE sql AS 'SELECT 0';
-                CREATE CAST (text AS public.theirs) WITH FUNCTION public.theirs(text) AS IMPLICIT;
-                CREATE CAST (public.mood AS public.theirs) WITH FUNCTION public.theirs(public.mood) AS IMPLICIT;
+                CREATE VIEW public.theirs AS SELECT * FROM appauth_session;
+                CREATE FUNCTION public.theirs(appauth_session) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+                CREATE TABLE public.names (name regclass CHECK (name <> 'appauth_session_pkey'::regclass));
+                CREATE TYPE public.mood AS ENUM ('a', 'b');
+                CREATE FUNCTION public.mood(text) RETURNS public.mood LANGUAGE sql AS 'SELECT NULL::public.mood';
+                CREATE CAST (text AS public.mood) WITH FUNCTION public.mood(text) AS IMPLICIT;
                 CREATE OPERATOR public.!== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text, NEGATOR = ===);
                 CREATE OPERATOR public.=== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text, NEGATOR = !==);
-                """)
-            try server.sql(
-                """
-                CREATE OPERATOR CLASS theirs DEFAULT FOR TYPE theirs USING btree AS FUNCTION 1 compare(theirs, theirs);
                 """)
             try await useAll(of: PostgreSQLDatabase(role.connection).store(for: "one"))
             #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
@@ -189,7 +234,7 @@ struct HostileRoleTests {
             try server.sql("ALTER TABLE appauth_session ADD x boolean DEFAULT public.\"\(name)\"()")
             let error = try #require(
                 await authError { try await PostgreSQLDatabase(role.connection).store(for: "one").load() })
-            #expect(error.message.contains(": the function '\(name)' belongs to the role '"), "\(error)")
+            #expect(error.message.contains(": 'function \"\(name)\"()' could let another role"), "\(error)")
         }
     }
 
@@ -210,47 +255,15 @@ struct HostileRoleTests {
         }
     }
 
-    // MARK: - Triggers, and owners that are trusted
-
-    /// A trigger has no owner. This one remains when the privilege is taken back, and its condition is SQL for functions of
-    /// PostgreSQL itself.
-    @Test func `a table with a trigger is refused, whoever has made it`() async throws {
-        try await withHostileRole { server, role in
-            try await server.database().createTable()
-            try role.admit()
-            try role.ownFunctions()
-            try server.sql("GRANT TRIGGER ON appauth_session TO \(role.name)")
-            try role.run(
-                """
-                CREATE TRIGGER left_over BEFORE INSERT OR UPDATE ON appauth_session FOR EACH ROW
-                WHEN (pg_catalog.query_to_xml('SELECT mallory.touch(''d'')', true, true, '') IS NOT NULL)
-                EXECUTE FUNCTION pg_catalog.suppress_redundant_updates_trigger()
-                """)
-            try server.sql("REVOKE TRIGGER ON appauth_session FROM \(role.name)")
-            var options = PostgreSQLDatabase.Options()
-            for trusted in [[], [role.name]] as [Set<String>] {
-                options.trustedOwners = trusted
-                let store = try PostgreSQLDatabase(role.connection, options: options).store(for: "one")
-                for call in [{ _ = try await store.load() }, { try await store.put(.sample()) }] {
-                    let error = try #require(await authError(call))
-                    #expect(
-                        error.storeProblem == .denied && error.message.contains("the trigger 'left_over'"), "\(error)")
-                }
-            }
-            #expect(try server.sql("SELECT is_called FROM mallory.touched") == "f")
-            try server.sql("DROP TRIGGER left_over ON appauth_session")
-            try await PostgreSQLDatabase(role.connection).store(for: "one").put(.sample())
-        }
-    }
+    // MARK: - Owners
 
     /// The owners that need no mention.
     enum TrustedOwner: CaseIterable { case itself, superuser, ownerOfTheDatabase }
 
     @Test(arguments: TrustedOwner.allCases)
-    func `a table of a trusted role is used, and its defaults run`(owner: TrustedOwner) async throws {
+    func `a table of a trusted role is used`(owner: TrustedOwner) async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()
-            try role.ownFunctions()
             let name =
                 switch owner {
                 case .itself: role.service
@@ -258,17 +271,12 @@ struct HostileRoleTests {
                 case .ownerOfTheDatabase: role.name
                 }
             if owner == .ownerOfTheDatabase { try server.sql("ALTER DATABASE \(server.name) OWNER TO \(name)") }
-            try server.sql(
-                """
-                ALTER TABLE appauth_session OWNER TO \(name); ALTER FUNCTION mallory.touch(text) OWNER TO \(name);
-                ALTER TABLE appauth_session ADD x boolean DEFAULT mallory.touch('d');
-                """)
+            try server.sql("ALTER TABLE appauth_session OWNER TO \(name)")
             try role.admit()
             let store = try PostgreSQLDatabase(role.connection).store(for: "one")
             try await store.database.createTable()
             try await store.put(.sample("ours"))
             #expect(try await store.name == "ours")
-            #expect(try server.sql("SELECT is_called FROM mallory.touched") == "t")
             // The databases go with the tests, and a role that owns one cannot be removed.
             try server.sql("ALTER DATABASE \(server.name) OWNER TO app")
         }
