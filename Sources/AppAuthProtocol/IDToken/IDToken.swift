@@ -30,6 +30,16 @@ public struct IDToken: Sendable, Hashable {
         issuer.isExactly(other.issuer) && subject.isExactly(other.subject)
     }
 
+    /// How long the user's session at the provider lasts (`session_expiry`, OpenID Connect Enterprise Extensions 1.0 draft 1),
+    /// from the time at which the token was issued: both times are the provider's. Nil if that cannot be read.
+    package var providerSessionLifetime: Duration? {
+        guard let end = claims.date("session_expiry"),
+            case let lifetime = end.timeIntervalSince(issuedAt).rounded(.down),
+            (1...Double(ResponseObject.longestLifetime)).contains(lifetime)
+        else { return nil }
+        return .seconds(lifetime)
+    }
+
     /// Reads a token that was verified before it was stored, and does not verify it again.
     package init(storedAfterVerification rawValue: Secret) throws {
         let claims: JSON.Object

@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// What a token response announces beyond the access token's lifetime, from receipt. All of it is advice: a value that
 /// cannot be read is absent, and does not make the tokens unusable. No RFC has these members yet.
 package struct AnnouncedLifetimes: Sendable, Hashable {
@@ -23,17 +21,5 @@ extension AnnouncedLifetimes {
         refreshToken = lifetime("refresh_token_expires_in") ?? lifetime("refresh_expires_in")
         unusedRefreshToken = lifetime("refresh_token_timeout")
         authorization = lifetime("authorization_expires_in")
-    }
-}
-
-extension IDToken {
-    /// How long the user's session at the provider lasts (`session_expiry`, OpenID Connect Enterprise Extensions 1.0 draft 1),
-    /// from the time at which the token was issued: both times are the provider's. Nil if that cannot be read.
-    package var providerSessionLifetime: Duration? {
-        guard let end = claims.date("session_expiry"),
-            case let lifetime = end.timeIntervalSince(issuedAt).rounded(.down),
-            (1...Double(ResponseObject.longestLifetime)).contains(lifetime)
-        else { return nil }
-        return .seconds(lifetime)
     }
 }

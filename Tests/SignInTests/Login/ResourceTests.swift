@@ -58,7 +58,7 @@ struct ResourceTests {
             #expect(server.requests.isEmpty && fixture.provider.count(.openIDConfiguration) == 1)
             _ = try await fixture.login("--profile", "work", "--scope", "openid").result()
             _ = try await fixture.run("logout", "--profile", "work", "--forget", "--revoke-only", "--json").result()
-            let line = ["login", "--json", "--resource", url] + name
+            let line = ["login", "--json", "--resource", url, "--scope", "openid"] + name
             _ = try await fixture.start(line).outcome().result()
             #expect(try await fixture.run("status", "--json", "--profile", "work").result() != .null)
         }
