@@ -264,12 +264,8 @@ struct HostileRoleTests {
     func `a table of a trusted role is used`(owner: TrustedOwner) async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()
-            let name =
-                switch owner {
-                case .itself: role.service
-                case .superuser: "app"
-                case .ownerOfTheDatabase: role.name
-                }
+            let name = owner == .itself ? role.service : role.name
+            if owner == .superuser { try server.sql("ALTER ROLE \(name) SUPERUSER") }
             if owner == .ownerOfTheDatabase { try server.sql("ALTER DATABASE \(server.name) OWNER TO \(name)") }
             try server.sql("ALTER TABLE appauth_session OWNER TO \(name)")
             try role.admit()
