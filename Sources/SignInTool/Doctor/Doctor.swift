@@ -148,7 +148,7 @@ struct Doctor: Command {
     private func check(
         _ record: AuthStateRecord, in store: (any TokenStore)?, _ examination: inout Examination, _ console: Console
     ) async throws {
-        try await examination.check("tokens") { examination in
+        try await examination.check("tokens", otherwise: .storeUnusable) { examination in
             let line = try? sessionOptions.line(store, record, console).shellLine
             findings(of: record, signInWith: line).forEach { examination.add($0) }
             return "of \(record.userDescription)"

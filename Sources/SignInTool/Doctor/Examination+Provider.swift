@@ -28,7 +28,7 @@ extension Examination {
         if signIn.options.isPushed || client.provider.requiresPushedAuthorizationRequests {
             required.append(.pushedAuthorizationRequest)
         }
-        try await check("endpoints") { examination in
+        try await check("endpoints", otherwise: .endpointFailing) { examination in
             for endpoint in required {
                 let provider = client.provider
                 client.provider =
@@ -99,7 +99,7 @@ extension Examination {
     /// Compares the clocks. The library corrects a difference of up to a day, but other programs do not.
     private mutating func checkClock(of client: Client, _ environment: Environment) async throws {
         guard let clock = environment.serverClocks.clock(of: client, at: environment.now()) else { return }
-        try await check("clock") { examination in
+        try await check("clock", otherwise: .clockOff) { examination in
             let seen = clock.skewDescription.split(separator: ". ").first.map(String.init) ?? ""
             if abs(clock.skew) > client.idTokenRules.leeway.seconds {
                 examination.add(Finding(.clockOff, seen, isWarning: clock.isPlausible))
@@ -111,7 +111,7 @@ extension Examination {
     /// Checks the scopes and DPoP against the provider's lists.
     mutating func checkRequest(_ configuration: ClientConfiguration, at provider: ProviderMetadata) async throws {
         let scope = configuration.scope(at: provider) { _ in }
-        try await check("request") { examination in
+        try await check("request", otherwise: .requestRefused) { examination in
             examination.compare(scope, usesDPoP: configuration.dpop != nil, with: provider)
             return (scope.spaceDelimited?.foundText ?? "no scope") + (configuration.dpop == nil ? "" : ", with DPoP")
         }

@@ -6,7 +6,7 @@ internal import JOSE
 /// The checks of this computer.
 extension Examination {
     mutating func checkLibraries() async throws {
-        try await check("libraries") { _ in
+        try await check("libraries", otherwise: .libraryMissing) { _ in
             "libcurl \(try CurlLibrary.load().version), libcrypto \(Libcrypto.version)"
         }
     }
@@ -31,7 +31,7 @@ extension Examination {
     }
 
     mutating func checkBrowser() async throws {
-        try await check("browser") { examination in
+        try await check("browser", otherwise: .browserMissing) { examination in
             let ladder = BrowserLadder(in: .current)
             let names = ladder.commands.map(\.name)
             let found = names.first(where: Self.isProgram)

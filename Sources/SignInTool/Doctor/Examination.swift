@@ -24,7 +24,7 @@ struct Examination: Sendable {
     /// - Returns: Whether the check could be finished.
     @discardableResult
     mutating func check(
-        _ name: String, otherwise: Finding.Name = .checkFailed, _ work: (inout Examination) async throws -> String
+        _ name: String, otherwise: Finding.Name, _ work: (inout Examination) async throws -> String
     ) async throws -> Bool {
         found = []
         var (seen, isFinished) = ("", true)

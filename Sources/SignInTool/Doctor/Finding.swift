@@ -86,8 +86,6 @@ struct Finding: Sendable, Hashable {
         case scopeNotGranted = "scope-not-granted"
         case noRefreshToken = "no-refresh-token"
         case refreshFailing = "refresh-failing"
-        // Of a check that has no name for what went wrong.
-        case checkFailed = "check-failed"
     }
 }
 
@@ -173,7 +171,6 @@ extension Finding.Name {
             "Sign in with offline_access in --scope, and allow the client refresh tokens at the provider."
         case .refreshFailing:
             "If the reason does not pass, the options --force-refresh and --explain of sign-in token show the next attempt."
-        case .checkFailed: "Run the command that fails with --verbose."
         }
     }
 }

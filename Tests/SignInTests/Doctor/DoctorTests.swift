@@ -246,6 +246,7 @@ extension DoctorTests {
         .init("browser-obstacle", isHarmless: true) {
             try await $0.examine(in: ["SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"])
         },
+        .init("other-users-can-connect", isHarmless: true) { try await $0.examine(in: ["WSL_DISTRO_NAME": "Debian"]) },
         .init("port-busy") { setUp in
             let listener = try LoopbackRedirectListener()
             defer { listener.close() }
