@@ -142,10 +142,12 @@ struct Login: Command {
         var signIn = signIn(chosen, as: former)
         signIn.replaceable = replaceable
         signIn.confirm = { [session, own] state in
+            if own.userinfo {
+                let response = try await state.userInfo().json
+                claims.withLock { $0 = response }
+            }
+            // Last: the server has decided how long this takes.
             try session.confirm(await state.record, replacing: former, console)
-            guard own.userinfo else { return }
-            let response = try await state.userInfo().json
-            claims.withLock { $0 = response }
         }
         try await chosen.checkClient(of: signIn, console)
         if replacement.replaceStore { _ = try await StateFolder.discard(store, console) }

@@ -63,6 +63,7 @@ struct Logout: Command {
         let deadline = ContinuousClock.now + limit
         guard !all else { return try await signOutOfAll(until: deadline, console) }
         let profile = try session.chosenProfile
+        let options = try? profile?.signIn?.words
         // A misspelled profile has no session, but the user's session goes on.
         let isDamaged = forget && profile?.isDamaged == true
         if let profile, !isDamaged, try !profile.hasFile { try profile.checkIsKnown() }
@@ -83,7 +84,8 @@ struct Logout: Command {
         let named = store.flatMap(StateFolder.profile).flatMap { named in
             store.map(named.isThat) == true ? named : nil
         }
-        let forgotten = forget && !isBack ? profile ?? named : nil
+        let isReused = forget && !isDamaged && (try? profile?.signIn?.words) != options
+        let forgotten = forget && !isBack && !isReused ? profile ?? named : nil
         try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
         var lines = signedOut.hadSession ? ["Signed out."] : []

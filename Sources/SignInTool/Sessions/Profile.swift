@@ -172,6 +172,15 @@ struct Profile: Hashable, Sendable {
     /// Whether the profile's session is in this store, as far as its options can be read.
     func isThat(of found: any TokenStore) -> Bool { (try? store).map { $0.location == found.location } ?? true }
 
+    /// Whether the profile's options lead to where this session is from, as far as they can be read.
+    func isAbout(_ record: AuthStateRecord) -> Bool {
+        guard let line = try? signIn else { return true }
+        if line.namesResource {
+            return line.resources.allSatisfy { (try? SecureURL($0)).map(record.isOwnResource) ?? false }
+        }
+        return line.value(of: "--issuer").map(record.client.provider.issuer.string.isExactly) ?? true
+    }
+
     private var choice: StoreChoice? {
         get throws { try signIn?.value(of: "--store").map(StoreChoice.init(_:)) }
     }

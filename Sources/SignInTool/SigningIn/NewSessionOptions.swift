@@ -56,12 +56,17 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     /// Returns what the sign-in may replace, as it is when the command begins: servers decide how long it takes from then on.
     ///
     /// - Returns: Nil if only the server's responses name the session.
-    /// - Throws: ``AuthError`` if the profile is for something else.
+    /// - Throws: ``AuthError`` if the profile is for something else, or another one whose session is there.
     func replaceable(_ console: Console) async throws -> Replaceable? {
         try profile?.requirePurpose(of: console.line)
-        if let file = try store?.file { return await Replaceable(in: file) }
-        guard let name = profile.map(SessionName.profile) else { return nil }
-        return await Replaceable(in: try store?.store(name) ?? StateFolder().store(name))
+        let name = profile.map(SessionName.profile)
+        guard let place = try store?.file ?? name.map({ try store?.store($0) ?? StateFolder().store($0) }) else {
+            return nil
+        }
+        for other in (try? Profile.all()) ?? [] where other.isThat(of: place) {
+            try other.requirePurpose(of: console.line)
+        }
+        return await Replaceable(in: place)
     }
 
     /// Returns the profile's session at this issuer, which only its user may replace; nil for none.
@@ -90,7 +95,10 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         let line = SignInLine(console.arguments)
         // Options that only complete those of the profile apply once.
         guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
-        do { try profile.remember(line.remembered) } catch {
+        do {
+            try profile.requirePurpose(of: console.line)
+            try profile.remember(line.remembered)
+        } catch {
             let why = (error as? AuthError)?.message ?? "\(error)"
             console.note("the options of the profile could not be stored: \(why)")
         }

@@ -241,10 +241,9 @@ extension SessionOptions {
         by name: String? = nil, isComplete: Bool = false
     ) throws -> SignInLine {
         let profile = try profile(of: found)
-        // A sign-in with another --store has left this session behind, so the profile's options are those of another one.
-        if let profile, let found, let record, !profile.isThat(of: found) {
-            let words = record.signInAgain(requesting: missing, by: name)
-            return SignInLine(words + ["--store", found.shownLocation] + console.wordsOfNetwork)
+        // The name belongs to another session by now. What this one's server demands must not reach that one's, nor its place.
+        if let profile, let found, let record, !profile.isThat(of: found) || !profile.isAbout(record) {
+            return SignInLine(record.signInAgain(requesting: missing, by: name) + console.wordsOfNetwork)
         }
         var words: [String]
         // With the profile's own options. It remembers the store too.

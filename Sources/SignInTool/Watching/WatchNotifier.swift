@@ -59,13 +59,10 @@ final class WatchNotifier: Sendable {
     }
 
     private func signIn(_ event: WatchEvent) {
-        guard let program = WatchRest.program else {
-            return console.note("the file of this program was replaced by another user’s, so nothing is started")
-        }
-        // In a service, the browser would run in its sandbox, and end with it.
-        let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--"]
-        let words = (variable("INVOCATION_ID") == nil ? [] : service) + [program] + event.signIn.words
-        run(words, "the sign-in for \(event.profile.name)")
+        // In a service, the browser would run in its sandbox, and end with it. So systemd starts it, as it has started this.
+        let service = ["systemd-run", "--user", "--quiet", "--collect", "--property=KillMode=process", "--", "sign-in"]
+        let program = variable("INVOCATION_ID") == nil ? [WatchRest.program] : service
+        run(program + event.signIn.words, "the sign-in for \(event.profile.name)")
     }
 
     /// Starts a program on a thread of its own, which waits for its end, and reports a failure.

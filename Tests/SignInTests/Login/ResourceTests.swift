@@ -55,6 +55,12 @@ struct ResourceTests {
                     message.hasPrefix("the profile 'work' signs in with --issuer \(fixture.issuer) only")
                         && message.hasSuffix("sign-in logout --profile work --forget"), "\(message)")
             }
+            // Nor is its session replaced under another name.
+            for place in ["--profile=play", "--json"] {
+                let store = "file:\(fixture.sessions)/work.json"
+                try await fixture.start([command, "--json", "--resource", url, "--store", store, place]).outcome()
+                    .failure(1, "session_replaced")
+            }
             #expect(server.requests.isEmpty && fixture.provider.count(.openIDConfiguration) == 1)
             _ = try await fixture.login("--profile", "work", "--scope", "openid").result()
             _ = try await fixture.run("logout", "--profile", "work", "--forget", "--revoke-only", "--json").result()

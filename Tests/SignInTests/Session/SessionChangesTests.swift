@@ -121,6 +121,32 @@ struct SessionChangesTests {
         }
     }
 
+    @Test func `nor one that takes its time with the claims of the user`() async throws {
+        try await withDesk(Self.withBob) { fixture in
+            let hold = fixture.provider.hold(.userInfo)
+            let elsewhere = ["--profile", "one", "--store", "file:\(fixture.home)/one.json", "--userinfo"]
+            let process = try fixture.start(fixture.loginArguments(elsewhere))
+            try await hold.arrived()
+            _ = try await fixture.login("--profile", "one", with: CommandFixture.bob).result()
+            hold.release()
+            try await process.outcome().failure(1, "session_replaced")
+            #expect(try await user(fixture, "one") == "bob")
+        }
+    }
+
+    @Test func `a session whose profile leads elsewhere by now is signed in to without that name`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "one").result()
+            let session = try #require(try fixture.record(besides: "").refreshToken)
+            fixture.provider.revokeGrant(of: session.reveal())
+            try #"["login","--issuer","https://op.example","--client-id","other"]"#.write(
+                toFile: fixture.sessions + "/one.profile", atomically: true, encoding: .utf8)
+            let outcome = try await fixture.run("token", "--profile", "one", "--force-refresh", "--json")
+            let advice = try #require(outcome.failure(1, "sign_in_required").advised(by: "Sign in with: "))
+            #expect(advice.contains("--issuer \(fixture.issuer)") && !advice.contains("one"), "\(advice)")
+        }
+    }
+
     /// Some servers give every registration the same client ID.
     @Test(arguments: ["login", "device"])
     func `a sign-in for a resource does not replace the session for another one`(command: String) async throws {
