@@ -142,16 +142,23 @@ struct AssertionUserTests {
         }
     }
 
+    /// Signs in for the resource, whose server responds after what happens meanwhile.
+    private func signInFromWork(
+        _ servers: Servers, meanwhile: () async throws -> Void
+    ) async throws -> Outcome {
+        try await servers.signIn(at: servers.fixture.provider)
+        let hold = servers.server.hold(.openIDConfiguration)
+        let process = try servers.startFromWork(["--profile", "notes"])
+        try await hold.arrived()
+        try await meanwhile()
+        hold.release()
+        return try await process.outcome()
+    }
+
     @Test func `a server that takes its time gets a statement about the user of the beginning, or none`() async throws {
         try await Servers.run { servers in
-            let fixture = servers.fixture
-            try await servers.signIn(at: fixture.provider)
-            let hold = servers.server.hold(.openIDConfiguration)
-            let process = try servers.startFromWork(["--profile", "notes"])
-            try await hold.arrived()
-            try await servers.signIn(at: servers.other)
-            hold.release()
-            #expect(try await process.outcome().failure(1, "sign_in_required").contains(Self.isAnother))
+            let outcome = try await signInFromWork(servers) { try await servers.signIn(at: servers.other) }
+            #expect(try outcome.failure(1, "sign_in_required").contains(Self.isAnother))
             #expect(servers.asked == 0 && servers.subjects.isEmpty)
         }
     }
@@ -159,13 +166,10 @@ struct AssertionUserTests {
     @Test func `a server that takes its time gets no profile that is another session's by then`() async throws {
         try await Servers.run { servers in
             let fixture = servers.fixture
-            try await servers.signIn(at: fixture.provider)
-            let hold = servers.server.hold(.openIDConfiguration)
-            let process = try servers.startFromWork(["--profile", "notes"])
-            try await hold.arrived()
-            _ = try await fixture.login("--profile", "notes", with: CommandFixture.bob).result()
-            hold.release()
-            try await process.outcome().failure(1, "session_replaced")
+            let outcome = try await signInFromWork(servers) {
+                _ = try await fixture.login("--profile", "notes", with: CommandFixture.bob).result()
+            }
+            try outcome.failure(1, "session_replaced")
             let status = try await fixture.run("status", "--json", "--profile", "notes").result()
             #expect(status["sessions"]?.array?.first?["user"] == "bob", "\(status)")
         }
