@@ -149,7 +149,7 @@ struct Logout: Command {
                 let ended = try await plain.signOut(of: entry.store, within: rest, endsBrowserSession: false, console)
                 let resource = ended.record?.resources.first ?? ended.location
                 console.say(
-                    "Signed out of \(resource.onOneLine) too: its session came from the profile \(source.name).")
+                    "Signed out of \(resource.shownURL) too: its session came from the profile \(source.name).")
             } catch let error as AuthError {
                 // The profile's own session is gone all the same.
                 console.note("\(entry.store.shownLocation) came from the profile \(source.name): \(error.message)")

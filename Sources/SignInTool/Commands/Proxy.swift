@@ -87,7 +87,7 @@ struct Proxy: Command {
         guard let entry = entries.first else {
             let line = ["sign-in", "login", "--resource", server.string].shellLine
             throw AuthError(
-                .signInRequired, .store, "no session is for \(server.string). Sign in with: \(line)", outcome: .notSent)
+                .signInRequired, .store, "no session is for \(server). Sign in with: \(line)", outcome: .notSent)
         }
         guard entries.count == 1 else {
             throw WrongUsage(

@@ -147,7 +147,7 @@ struct Request: Command {
         words += session.store.map { ["--store", $0.argument] } ?? []
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
         return
-            "\(own.shownHost)\(own.path) no longer accepts tokens of \(former): it is protected by \(servers) now. Sign in "
+            "\((own.shownHost + own.path).shownURL) no longer accepts tokens of \(former): it is protected by \(servers) now. Sign in "
             + "there with: \(SignInLine(words + console.wordsOfNetwork).shellLine)"
     }
 
@@ -212,7 +212,7 @@ struct Request: Command {
         _ console: Console
     ) async throws -> Bool {
         let target = try SecureURL(url)
-        let api = target.shownHost + target.path
+        let api = (target.shownHost + target.path).shownURL
         let demand = "\(api) requires another sign-in: \(challenge.demand(scope))"
         let isOwn = record.isOwnResource(target)
         if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {

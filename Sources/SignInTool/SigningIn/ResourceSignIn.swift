@@ -109,7 +109,7 @@ struct ResourceSignIn {
         required =
             page + [.token]
             + (self.scope.contains(.openID) && !ignoresIDTokens ? [.keys] : [])
-        console.say("\(url) is protected by \(provider.issuer).")
+        console.say("\(url.shownURL) is protected by \(provider.issuer).")
     }
 
     /// Returns the client: the one that the user names, or the document's if the provider accepts documents, or the one

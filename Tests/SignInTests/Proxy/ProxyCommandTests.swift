@@ -284,6 +284,10 @@ struct ProxyCommandTests {
             try await fixture.signIn()
             let none = try await fixture.run("proxy", "--json", "--resource", resource)
             #expect(try none.failure(1, "sign_in_required").contains("no session is for \(resource)"), "\(none)")
+            // Also outside of the line to paste, a URL runs nothing.
+            let odd = try await fixture.run("proxy", "--json", "--resource", "https://api.example/$(id);id")
+            let message = try odd.failure(1, "sign_in_required")
+            #expect(message.contains("no session is for https://api.example/%24%28id%29%3Bid"), "\(message)")
         }
     }
 
