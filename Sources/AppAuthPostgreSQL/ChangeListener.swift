@@ -62,6 +62,7 @@ final class ChangeListener: Sendable {
             guard .now >= next else { continue }
             // Otherwise, a network that drops everything would not be noticed, nor would the server notice it.
             _ = try await connection.query("SELECT 1", until: .now + interval)
+            if connection.hasDroppedNotifications() { report { _ in true } }
             next = .now + interval
         }
     }

@@ -18,6 +18,8 @@ final class Connection: Sendable {
     private let secrets: [String]
     private let handle: LockedValue<Handle?>
 
+    private let hasDropped = LockedValue(false)
+
     /// libpq's connection, which is used only under the lock.
     private struct Handle: @unchecked Sendable { let pointer: OpaquePointer }
 
@@ -124,6 +126,14 @@ final class Connection: Sendable {
         }
     }
 
+    /// Whether notifications have arrived beside a response since the last call of this.
+    func hasDroppedNotifications() -> Bool {
+        hasDropped.withLock { dropped in
+            defer { dropped = false }
+            return dropped
+        }
+    }
+
     private func pendingNotifications() throws -> [String] {
         try withHandle { pq, handle in
             var payloads: [String] = []
@@ -172,6 +182,8 @@ final class Connection: Sendable {
             while try withHandle({ pq, handle in pq.PQisBusy(handle) }) != 0 {
                 try await ready(POLLIN, until: deadline)
                 try withHandle { pq, handle in if pq.PQconsumeInput(handle) == 0 { throw lost(pq, handle) } }
+                // Every role can send any number of them, which would fill the memory until the response.
+                if try !pendingNotifications().isEmpty { hasDropped.withLock { $0 = true } }
             }
             let isLast = try withHandle { pq, handle in
                 guard let result = pq.PQgetResult(handle) else {

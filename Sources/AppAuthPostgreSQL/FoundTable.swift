@@ -82,8 +82,9 @@ struct FoundTable: Sendable {
     /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
     /// a member of is not: before PostgreSQL 16, each role can make others its members.
     ///
-    /// What other roles create must not make this slow. So it reads what refers to the parts of the table, not to the table. It
-    /// also reads the operator classes, which only superusers can create: `pg_depend` lacks the use of one for a whole row.
+    /// What other roles create must not make this slow. So it reads to what the parts of the table refer, not what refers to
+    /// them: a foreign key to the table that PostgreSQL enforces has triggers there. It also reads the operator classes, which
+    /// only superusers can create: `pg_depend` lacks the use of one for a whole row.
     private static let find = """
         WITH found AS (SELECT relation.oid AS id, relowner, relacl, reltype, nspname, nspowner, relkind \(eq) \
         'r'::pg_catalog."char" AND relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" AND NOT EXISTS (SELECT FROM \
@@ -94,10 +95,7 @@ struct FoundTable: Sendable {
         FROM found JOIN pg_catalog.pg_index ON indrelid \(eq) id \(part("pg_attrdef", "adrelid")) \
         \(part("pg_constraint", "conrelid")) \(part("pg_rewrite", "ev_class")) \(part("pg_policy", "polrelid")) \
         \(part("pg_statistic_ext", "stxrelid"))), \
-        foreign_to_it(class, id) AS (SELECT classid, objid FROM found JOIN pg_catalog.pg_index ON indrelid \(eq) found.id \
-        JOIN pg_catalog.pg_depend ON refclassid \(eq) \(number("pg_class")) AND refobjid \(eq) indexrelid JOIN \
-        pg_catalog.pg_constraint ON pg_constraint.oid \(eq) objid WHERE classid \(eq) \(number("pg_constraint")) AND contype \
-        \(eq) 'f'::pg_catalog."char" UNION ALL SELECT CASE WHEN tgisinternal THEN \(number("pg_constraint")) ELSE \
+        foreign_to_it(class, id) AS (SELECT CASE WHEN tgisinternal THEN \(number("pg_constraint")) ELSE \
         \(number("pg_trigger")) END, CASE WHEN tgisinternal THEN tgconstraint ELSE pg_trigger.oid END FROM found JOIN \
         pg_catalog.pg_trigger ON tgrelid \(eq) found.id UNION ALL SELECT \(number("pg_opclass")), opclass.oid FROM found \
         JOIN pg_catalog.pg_type ON pg_type.oid \(eq) reltype JOIN pg_catalog.pg_opclass AS opclass ON opcintype \(eq) \

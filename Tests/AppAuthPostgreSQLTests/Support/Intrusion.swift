@@ -61,12 +61,6 @@ struct Intrusion: Sendable, CustomTestStringConvertible {
             CREATE TABLE public.theirs (key text REFERENCES appauth_session);
             RESET ROLE; REVOKE REFERENCES (key) ON appauth_session FROM MALLORY
             """, "'constraint theirs_key_fkey on table theirs'"),
-        // As one that is not enforced, in PostgreSQL 18.
-        Intrusion(
-            """
-            CREATE TABLE theirs (key text REFERENCES appauth_session);
-            DELETE FROM pg_trigger WHERE tgrelid = 'appauth_session'::regclass
-            """, "'constraint theirs_key_fkey on table theirs'"),
     ]
 
     /// The table uses what does not belong to PostgreSQL itself.
