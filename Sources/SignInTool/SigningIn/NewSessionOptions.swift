@@ -63,7 +63,8 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         guard let place = try store?.file ?? name.map({ try store?.store($0) ?? StateFolder().store($0) }) else {
             return nil
         }
-        for other in (try? Profile.all()) ?? [] where other.isThat(of: place) {
+        // One that cannot be read says nothing about this place.
+        for other in (try? Profile.all()) ?? [] where (try? other.store.location) == place.location {
             try other.requirePurpose(of: console.line)
         }
         return await Replaceable(in: place)
