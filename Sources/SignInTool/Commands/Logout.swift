@@ -81,8 +81,8 @@ struct Logout: Command {
         // The provider decides how long the sign-out takes. Another session is there if the user has signed in again.
         let isBack = signedOut.hadSession ? try await store?.load() != nil : false
         // A session that the profile has left behind in another store says nothing about it.
-        let named = store.flatMap(StateFolder.profile).flatMap { named in
-            store.map(named.isThat) == true ? named : nil
+        let named = store.flatMap { store in
+            StateFolder.profile(of: store).flatMap { $0.hasSession(in: store) ? $0 : nil }
         }
         let isReused = forget && !isDamaged && (try? profile?.signIn?.words) != options
         let forgotten = forget && !isBack && !isReused ? profile ?? named : nil

@@ -170,7 +170,7 @@ struct Profile: Hashable, Sendable {
     }
 
     /// Whether the profile's session is in this store, as far as its options can be read.
-    func isThat(of found: any TokenStore) -> Bool { (try? store).map { $0.location == found.location } ?? true }
+    func hasSession(in found: any TokenStore) -> Bool { (try? store).map { $0.location == found.location } ?? true }
 
     /// Whether the profile's options lead to where this session is from, as far as they can be read.
     func isAbout(_ record: AuthStateRecord) -> Bool {

@@ -241,8 +241,9 @@ extension SessionOptions {
         by name: String? = nil, isComplete: Bool = false
     ) throws -> SignInLine {
         let profile = try profile(of: found)
-        // The name belongs to another session by now. What this one's server demands must not reach that one's, nor its place.
-        if let profile, let found, let record, !profile.isThat(of: found) || !profile.isAbout(record) {
+        // The name belongs to another session now. What this one's server demands must not reach the server or the store of
+        // that one.
+        if let profile, let found, let record, !profile.hasSession(in: found) || !profile.isAbout(record) {
             return SignInLine(record.signInAgain(requesting: missing, by: name) + console.wordsOfNetwork)
         }
         var words: [String]

@@ -36,7 +36,7 @@ struct WatchRest: Sendable {
         await Interrupts.onMainThread { rest.replaceProcess() }
     }
 
-    /// The file that runs, whatever is at its path by now: somebody else may have put something else there.
+    /// The file of this process. Another user may have put a different program at its path.
     static let program = "/proc/self/exe"
 
     private func replaceProcess() {
