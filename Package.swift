@@ -69,7 +69,7 @@ let package = Package(
             resources: [.embedInCode("Provider/Configuration/alice.png")]),
         .target(name: "ScriptedBrowser", dependencies: appAuth),
 
-        // The commands, and the samples: these use the products alone, and Tests/Outside builds them so.
+        // The commands.
         .target(
             name: "SignInTool",
             dependencies: appAuth
@@ -80,10 +80,16 @@ let package = Package(
         // The size of a terminal, and libqrencode (opened with dlopen when a QR code is drawn).
         .target(name: "TerminalShims"),
         program("local-provider", "Sources/LocalProviderTool", appAuth + ["AppAuthTestProvider", arguments]),
-        module("SampleSupport", "Samples/Support", appAuth + ["ScriptedBrowser", arguments]),
-        program("quick-start", "Samples/QuickStart", appAuth),
-        program("command-line", "Samples/CommandLine", appAuth),
-        tests("AppTests", "Samples/AppTests", appAuth + ["AppAuthTestProvider", "ScriptedBrowser"]),
+
+        // The samples. They see of the library what another package sees: nothing that is declared `package`.
+        .target(
+            name: "SampleSupport", dependencies: appAuth + ["ScriptedBrowser", arguments], path: "Samples/Support",
+            packageAccess: false),
+        outsider("quick-start", "QuickStart", []),
+        outsider("command-line", "CommandLine", []),
+        .testTarget(
+            name: "AppTests", dependencies: appAuth + ["AppAuthTestProvider", "ScriptedBrowser"], path: "Samples/AppTests",
+            packageAccess: false),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
         sample("ffs", "FFSAuthenticator", ["AppAuthFoundation"]),
         sample("moltin", "Moltin", ["AppAuthLegacy"]),
@@ -161,8 +167,13 @@ func program(_ name: String, _ path: String, _ dependencies: [Target.Dependency]
     .executableTarget(name: name, dependencies: dependencies, path: path)
 }
 
+func outsider(_ name: String, _ folder: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name, dependencies: appAuth + dependencies, path: "Samples/\(folder)", packageAccess: false)
+}
+
 func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
-    program(name, "Samples/\(folder)", appAuth + modules + ["SampleSupport", arguments])
+    outsider(name, folder, modules + ["SampleSupport", arguments])
 }
 
 func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {

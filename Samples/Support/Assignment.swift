@@ -1,14 +1,14 @@
-internal import ArgumentParser
+public import ArgumentParser
 
 /// An argument `name=value`.
-package struct Assignment: ExpressibleByArgument, Sendable {
-    package let name: String
-    package let value: String
+public struct Assignment: ExpressibleByArgument, Sendable {
+    public let name: String
+    public let value: String
 
-    package init?(argument: String) {
+    public init?(argument: String) {
         guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else { return nil }
         (name, value) = (String(argument[..<sign]), String(argument[argument.index(after: sign)...]))
     }
 
-    package var defaultValueDescription: String { "\(name)=\(value)" }
+    public var defaultValueDescription: String { "\(name)=\(value)" }
 }

@@ -1,14 +1,14 @@
 internal import Synchronization
 
 /// Tells the user every ten seconds how long the program still waits for the browser.
-package final class Countdown: Sendable {
+public final class Countdown: Sendable {
     private let end: ContinuousClock.Instant
     private let task = Mutex<Task<Void, any Error>?>(nil)
 
     /// - Parameter limit: The time from now on.
-    package init(_ limit: Duration) { end = .now + limit }
+    public init(_ limit: Duration) { end = .now + limit }
 
-    package func start() {
+    public func start() {
         let counting = Task { [end] in
             while case let rest = ContinuousClock.now.duration(to: end), rest > .zero {
                 tell("Waiting for the browser: \(rest.components.seconds + 1) seconds left.")
@@ -18,5 +18,5 @@ package final class Countdown: Sendable {
         task.withLock { $0 = counting }
     }
 
-    package func stop() { task.withLock { $0?.cancel() } }
+    public func stop() { task.withLock { $0?.cancel() } }
 }

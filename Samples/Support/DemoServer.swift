@@ -1,9 +1,9 @@
-package import AppAuth
+public import AppAuth
 internal import Foundation
 
 /// A process of the program `local-provider` in the same folder, which simulates the server of a vendor. It ends
 /// when its standard input does, so it also ends if this program is killed.
-package final class DemoServer {
+public final class DemoServer {
     private let process = Process()
     private let (input, output) = (Pipe(), Pipe())
 
@@ -13,7 +13,7 @@ package final class DemoServer {
     ///   - vendor: The vendor, for example `moltin`.
     ///   - arguments: Further arguments of the program.
     /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable`` if the program is missing.
-    package init(double vendor: String, _ arguments: [String] = []) throws {
+    public init(double vendor: String, _ arguments: [String] = []) throws {
         let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             .appending(path: "local-provider")
         process.executableURL = program
@@ -30,7 +30,7 @@ package final class DemoServer {
     /// Waits until the server listens.
     ///
     /// - Returns: The data to sign in with: `base_url`, and its clients, users and codes.
-    package func demo() throws -> JSON {
+    public func demo() throws -> JSON {
         var line = Data()
         while line.last != UInt8(ascii: "\n") {
             let more = output.fileHandleForReading.availableData
@@ -44,7 +44,7 @@ package final class DemoServer {
     }
 
     /// Ends the process and waits for its exit.
-    package func end() {
+    public func end() {
         process.terminate()
         process.waitUntilExit()
     }

@@ -1,9 +1,9 @@
-package import AppAuth
+public import AppAuth
 internal import Foundation
 internal import ScriptedBrowser
 
 /// The user at the browser: a script if there is no display.
-package enum DemoUser {
+public enum DemoUser {
     /// Whether no browser can start: there is no display, and the user has named no browser that may need none. An empty
     /// variable counts as unset.
     private static var hasNoBrowser: Bool {
@@ -17,7 +17,7 @@ package enum DemoUser {
     ///   - isReal: Whether a person signs in, even without a display.
     ///   - provider: The service with which the user signs in, for example `facebook`; empty for the password.
     ///   - body: Called with the browser, and with the responses of that service; nil if the desktop brings them.
-    package static func visit(
+    public static func visit(
         _ location: Server.Location, isReal: Bool, headless: Bool, choosing provider: String,
         _ body: @escaping @Sendable (Browser?, _ responses: AsyncStream<String>?) async throws -> Void
     ) async throws {

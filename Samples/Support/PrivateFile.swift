@@ -1,12 +1,12 @@
-package import AppAuth
+public import AppAuth
 internal import Foundation
 
 /// A small file that contains a secret and is readable only by its owner.
-package enum PrivateFile {
+public enum PrivateFile {
     /// Reads a secret. One line break at its end is removed.
     ///
     /// - Throws: As ``text(_:)``.
-    package static func secret(_ path: String) throws -> Secret {
+    public static func secret(_ path: String) throws -> Secret {
         var text = try text(path)
         // A line break is one character, even if it has two bytes.
         if text.last?.isNewline == true { text.removeLast() }
@@ -18,7 +18,7 @@ package enum PrivateFile {
     ///
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` and the file's path, if the file cannot be
     ///   read, is accessible to other users, or is not UTF-8 text of at most 64 KiB.
-    package static func text(_ path: String) throws -> String {
+    public static func text(_ path: String) throws -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw refusal(path, String(cString: strerror(errno))) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

@@ -1,20 +1,20 @@
 internal import AppAuth
-package import ArgumentParser
+public import ArgumentParser
 internal import Foundation
 
 /// The frame of a sample. It reports a failure in one line on standard error, without secrets.
 ///
 /// The exit status is 0 for success, 1 for a failure and 2 for wrong usage.
-package protocol SampleCommand: AsyncParsableCommand {
+public protocol SampleCommand: AsyncParsableCommand {
     /// The action that begins a session.
     static var firstAction: String { get }
 }
 
 extension SampleCommand {
-    package static var firstAction: String { "sign-in" }
+    public static var firstAction: String { "sign-in" }
 
     /// Parses the arguments, runs the command and exits.
-    package static func main() async {
+    public static func main() async {
         // If the reader of the output is gone, the work goes on: it may be a sign-out.
         signal(SIGPIPE, SIG_IGN)
         Foundation.exit(await run(Array(CommandLine.arguments.dropFirst())))

@@ -1,9 +1,9 @@
-package import AppAuth
-internal import ArgumentParser
+public import AppAuth
+public import ArgumentParser
 internal import Foundation
 
 /// The options of a sample. It uses a real server, or a double of it that the sample starts and stops.
-package struct Server: ParsableArguments, Sendable {
+public struct Server: ParsableArguments, Sendable {
     @Flag(help: "Use a simulated server on this machine. The default.") var demo = false
     @Option(help: "The URL or the issuer of a real server, for example https://api.example.org.") var server: String?
     @Option(name: .customLong("client-id"), help: "The client ID at that server.") var clientID: String?
@@ -18,12 +18,12 @@ package struct Server: ParsableArguments, Sendable {
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
-    package init() {}
+    public init() {}
 
     /// Whether the options name a real server.
-    package var isReal: Bool { server != nil }
+    public var isReal: Bool { server != nil }
 
-    package func validate() throws {
+    public func validate() throws {
         guard !isReal || clientID != nil, isReal || secretFile == nil else { throw Self.incomplete }
         if demo, isReal { throw ValidationError("expected --demo or --server, found both") }
     }
@@ -32,17 +32,17 @@ package struct Server: ParsableArguments, Sendable {
         "expected --server and --client-id together, and --client-secret-file only with them")
 
     /// The server that the sample uses.
-    package struct Location: Sendable {
-        package let url: String
-        package let clientID: String
-        package let secret: Secret?
+    public struct Location: Sendable {
+        public let url: String
+        public let clientID: String
+        public let secret: Secret?
         /// The store for the tokens. With a real server it persists between runs.
-        package let store: any TokenStore
+        public let store: any TokenStore
         /// The double's own data, for example its users; null for a real server.
-        package let demo: JSON
+        public let demo: JSON
 
         /// The client of a server whose token endpoint is at this path. A secret is sent in the body.
-        package func client(tokenPath: String) throws -> Client {
+        public func client(tokenPath: String) throws -> Client {
             Client(
                 id: clientID, authentication: secret.map(ClientAuthentication.clientSecretPost) ?? .none,
                 provider: try ProviderMetadata(tokenEndpoint: url + tokenPath))
@@ -56,7 +56,7 @@ package struct Server: ParsableArguments, Sendable {
     ///   - ownStore: Where the sample keeps the tokens of a real server without `--store`; nil for a file.
     ///   - redirectURIs: The redirect URIs to register at the double, and with them `--client-id`; nil if the double
     ///     registers none.
-    package func visit(
+    public func visit(
         _ sample: String, keeping ownStore: StoreChoice? = nil, registering redirectURIs: [String]? = nil,
         _ work: (Location) async throws -> Void
     ) async throws {

@@ -3,7 +3,7 @@ internal import Glibc
 
 extension AsyncStream<String> {
     /// The lines of standard input, read on a thread that may block.
-    package static var linesOfStandardInput: AsyncStream<String> {
+    public static var linesOfStandardInput: AsyncStream<String> {
         AsyncStream { continuation in
             DispatchQueue(label: "standard input").async {
                 // Not readLine: while it waits, it holds a lock that the exit of the process needs.

@@ -1,12 +1,12 @@
-package import AppAuth
+public import AppAuth
 internal import ArgumentParser
 
 /// The place for the tokens: the argument of `--store`.
-package enum StoreChoice: Sendable {
+public enum StoreChoice: Sendable {
     case keyring
     case file(String)
 
-    package init(_ argument: String) throws {
+    public init(_ argument: String) throws {
         switch argument {
         case "keyring": self = .keyring
         case _ where argument.hasPrefix("file:") && argument.count > "file:".count:
@@ -16,7 +16,7 @@ package enum StoreChoice: Sendable {
     }
 
     /// Returns the store for the session of a client at a server.
-    package func store(of sample: String, at server: String, clientID: String) -> any TokenStore {
+    public func store(of sample: String, at server: String, clientID: String) -> any TokenStore {
         switch self {
         case .keyring:
             KeyringTokenStore(

@@ -150,6 +150,32 @@ struct WatchTests {
         }
     }
 
+    /// All machines of an office wake at the same time.
+    @Test(arguments: [true, false])
+    func `after a machine has slept, a watch waits for a part of a minute`(hasSlept: Bool) async throws {
+        let (configuration, count) = counting(lifetime: 1800)
+        try await withDesk(configuration) { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let file = "\(fixture.home)/suspended"
+            let library = try await FaultInjector.library("suspended", for: fixture)
+            let watch = try fixture.start(["watch"], ["LD_PRELOAD": library, "SUSPENDED": file])
+            _ = try await watch.line { $0 == "Watching: work" }
+            let pauses = try #require(try await resting(watch))
+            if hasSlept { try Data().write(to: URL(filePath: file)) }
+            // A change ends the rest.
+            _ = try await fixture.login("--profile", "more").result()
+            if hasSlept {
+                try await waitUntil { text(fixture, "suspended").hasSuffix("\n") }
+                #expect((0..<60_000).contains(try #require(Int(text(fixture, "suspended").dropLast()))))
+                // Both tokens have expired in this hour.
+                _ = try await count.wait { $0 >= 4 ? true : nil }
+            }
+            try await waitUntil { try await (resting(watch) ?? 0) > pauses }
+            try await stop(watch)
+            #expect(count.value == (hasSlept ? 4 : 2))
+        }
+    }
+
     /// As with nohup, after the end of the terminal.
     @Test func `a signal that is ignored does not wake a watch`() async throws {
         try await withDesk { fixture in
