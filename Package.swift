@@ -83,13 +83,13 @@ let package = Package(
 
         // The samples. They see of the library what another package sees: nothing that is declared `package`.
         .target(
-            name: "SampleSupport", dependencies: appAuth + ["ScriptedBrowser", arguments], path: "Samples/Support",
+            name: "VendorSample", dependencies: appAuth + ["ScriptedBrowser", arguments], path: "Samples/VendorSample",
             packageAccess: false),
         outsider("quick-start", "QuickStart", []),
         outsider("command-line", "CommandLine", []),
         .testTarget(
-            name: "AppTests", dependencies: appAuth + ["AppAuthTestProvider", "ScriptedBrowser"], path: "Samples/AppTests",
-            packageAccess: false),
+            name: "AppTests", dependencies: appAuth + ["AppAuthTestProvider", "ScriptedBrowser"],
+            path: "Samples/AppTests", packageAccess: false),
         sample("seven-pass", "SevenPass", ["SevenPass"]),
         sample("ffs", "FFSAuthenticator", ["AppAuthFoundation"]),
         sample("moltin", "Moltin", ["AppAuthLegacy"]),
@@ -98,10 +98,10 @@ let package = Package(
 
         // The tests: a target for most modules, and what they share.
         module(
-            "TestFixtures", "Tests/Support/Fixtures",
+            "TestFixtures", "Tests/Fixtures",
             appAuth + ["AppAuthServer", "AppAuthTestProvider", "ScriptedBrowser", logging]),
         .testTarget(name: "AppAuthConcurrencyTests", dependencies: fixtures),
-        module("SoftwareTPM", "Tests/Support/TPM", []),
+        module("SoftwareTPM", "Tests/SoftwareTPM", []),
         .testTarget(
             name: "JOSETests", dependencies: ["AppAuthConcurrency", "JOSE", "SoftwareTPM"],
             resources: [.copy("Vectors")]),
@@ -132,11 +132,11 @@ let package = Package(
             dependencies: fixtures + [
                 "command-line", "ffs", "moltin", "opro", "sbanken", "quick-start", "local-provider", "scripted-browser",
             ]),
-        program("listening-app", "Tests/Support/ListeningProgram", appAuth),
-        program("scripted-browser", "Tests/Support/ScriptedBrowserProgram", appAuth + ["ScriptedBrowser"]),
-        program("keyring-program", "Tests/Support/KeyringProgram", appAuth + ["AppAuthTestSupport"]),
+        program("listening-app", "Tests/Programs/Listening", appAuth),
+        program("scripted-browser", "Tests/Programs/ScriptedBrowser", appAuth + ["ScriptedBrowser"]),
+        program("keyring-program", "Tests/Programs/Keyring", appAuth + ["AppAuthTestSupport"]),
         program(
-            "postgresql-program", "Tests/Support/PostgreSQLProgram",
+            "postgresql-program", "Tests/Programs/PostgreSQL",
             appAuth + ["AppAuthPostgreSQL", "AppAuthTestSupport"]),
         // The session over simulated years.
         module("SessionSimulation", "Tests/Simulation/Model", appAuth),
@@ -173,7 +173,7 @@ func outsider(_ name: String, _ folder: String, _ dependencies: [Target.Dependen
 }
 
 func sample(_ name: String, _ folder: String, _ modules: [Target.Dependency]) -> Target {
-    outsider(name, folder, modules + ["SampleSupport", arguments])
+    outsider(name, folder, modules + ["VendorSample", arguments])
 }
 
 func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {

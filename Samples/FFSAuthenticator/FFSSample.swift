@@ -2,7 +2,7 @@ internal import AppAuthFoundation
 internal import ArgumentParser
 internal import Foundation
 internal import FoundationNetworking
-internal import SampleSupport
+internal import VendorSample
 
 /// The program `ffs`: adds a token to the requests of an app.
 @main

@@ -1,7 +1,7 @@
 internal import AppAuthFoundation
 internal import Foundation
 internal import FoundationNetworking
-internal import SampleSupport
+internal import VendorSample
 
 /// The four parts of an `Authenticator` that an app can replace, each with one of its own.
 enum Parts {

@@ -1,6 +1,6 @@
 internal import AppAuthLegacy
 internal import ArgumentParser
-internal import SampleSupport
+internal import VendorSample
 
 /// The program `moltin`: the functions of a shop's app, and each grant of its API.
 @main

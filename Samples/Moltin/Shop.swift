@@ -1,6 +1,6 @@
 internal import AppAuthLegacy
 internal import FoundationEssentials
-internal import SampleSupport
+internal import VendorSample
 
 /// A shop at Moltin, for its own app.
 struct Shop {

@@ -1,6 +1,6 @@
 internal import AppAuthLegacy
 internal import ArgumentParser
-internal import SampleSupport
+internal import VendorSample
 
 /// The program `opro`: signs in with a name and a password, stays signed in, and manages the user.
 @main

@@ -1,5 +1,5 @@
 internal import AppAuthLegacy
-internal import SampleSupport
+internal import VendorSample
 
 /// The users of an oPRO server, for an app that keeps its tokens in a file.
 struct Users {

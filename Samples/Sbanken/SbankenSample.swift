@@ -1,7 +1,7 @@
 internal import AppAuthLegacy
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import SampleSupport
+internal import VendorSample
 
 /// The program `sbanken`: a bank's API, for the owner of the accounts.
 @main

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import SampleSupport
+internal import VendorSample
 internal import SevenPass
 
 /// An app that uses 7Pass.

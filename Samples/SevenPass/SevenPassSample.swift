@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import SampleSupport
+internal import VendorSample
 internal import SevenPass
 
 /// The program `seven-pass`: every function of an app at 7Pass.

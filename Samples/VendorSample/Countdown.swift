@@ -8,6 +8,7 @@ public final class Countdown: Sendable {
     /// - Parameter limit: The time from now on.
     public init(_ limit: Duration) { end = .now + limit }
 
+    /// Begins to tell.
     public func start() {
         let counting = Task { [end] in
             while case let rest = ContinuousClock.now.duration(to: end), rest > .zero {
@@ -18,5 +19,6 @@ public final class Countdown: Sendable {
         task.withLock { $0 = counting }
     }
 
+    /// Tells no more.
     public func stop() { task.withLock { $0?.cancel() } }
 }

@@ -11,6 +11,7 @@ public protocol SampleCommand: AsyncParsableCommand {
 }
 
 extension SampleCommand {
+    /// The sign-in.
     public static var firstAction: String { "sign-in" }
 
     /// Parses the arguments, runs the command and exits.

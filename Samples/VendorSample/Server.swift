@@ -18,11 +18,13 @@ public struct Server: ParsableArguments, Sendable {
         transform: StoreChoice.init(_:))
     var store: StoreChoice?
 
+    /// Only for ArgumentParser, which sets the options.
     public init() {}
 
     /// Whether the options name a real server.
     public var isReal: Bool { server != nil }
 
+    /// - Throws: `ValidationError` if a part of a real server is missing, or a real one and the demo are chosen.
     public func validate() throws {
         guard !isReal || clientID != nil, isReal || secretFile == nil else { throw Self.incomplete }
         if demo, isReal { throw ValidationError("expected --demo or --server, found both") }
@@ -33,8 +35,11 @@ public struct Server: ParsableArguments, Sendable {
 
     /// The server that the sample uses.
     public struct Location: Sendable {
+        /// The URL of its front page.
         public let url: String
+        /// The client that is registered there for the sample.
         public let clientID: String
+        /// The client's secret; nil for none.
         public let secret: Secret?
         /// The store for the tokens. With a real server it persists between runs.
         public let store: any TokenStore

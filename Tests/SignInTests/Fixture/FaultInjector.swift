@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A fault at a certain point of a process (`Tests/Support/Faults/faults.c`).
+/// A fault at a certain point of a process (`Tests/Faults/faults.c`).
 enum PointFault: String {
     case kill, pause, fail, full, outage
     case outageWithNames = "outage with names"
@@ -18,12 +18,12 @@ struct FaultInjector {
         library = try await Self.library("faults", for: fixture)
     }
 
-    /// Builds a library of `Tests/Support/Faults` in the fixture's home folder, and returns its path.
+    /// Builds a library of `Tests/Faults` in the fixture's home folder, and returns its path.
     static func library(_ name: String, for fixture: CommandFixture, linking others: String...) async throws -> String {
         let library = "\(fixture.home)/\(name).so"
         guard !FileManager.default.fileExists(atPath: library) else { return library }
         let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Support/Faults/\(name).c").path
+            .deletingLastPathComponent().appending(path: "Faults/\(name).c").path
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         let arguments = ["clang", "-shared", "-fPIC", "-O1", "-o", library, source] + others.map { "-l:\($0)" }
         let outcome = try await ChildProcess(arguments, environment: ["PATH": path]).outcome()

@@ -6,6 +6,7 @@ public enum StoreChoice: Sendable {
     case keyring
     case file(String)
 
+    /// - Throws: `ValidationError` if the argument is neither of these.
     public init(_ argument: String) throws {
         switch argument {
         case "keyring": self = .keyring
