@@ -6,7 +6,7 @@ import Foundation
 package func blocks(
     below heading: String, of article: String, at places: KeyValuePairs<String, String> = [:]
 ) throws -> [String] {
-    let root = URL(filePath: #filePath).appending(path: "../../../..").standardized
+    let root = URL(filePath: #filePath).appending(path: "../../..").standardized
     let file = root.appending(path: "Sources/AppAuth/AppAuth.docc/Articles/\(article).md")
     let sections = try String(contentsOf: file, encoding: .utf8).split(separator: #/\n##+ /#)
     guard let section = sections.first(where: { $0.hasPrefix(heading + "\n") }) else {

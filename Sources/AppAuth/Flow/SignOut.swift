@@ -189,6 +189,10 @@ public struct SignOut: Sendable {
             let error = AuthError(.browser, .logout, "no browser was started", outcome: .notSent)
             throw try leave(record, because: error)
         }
+        // As at the sign-in: an issuer that a resource has named leads the browser to no other site unasked.
+        do { _ = try record.client.provider.confirmed(nil, for: [page]) } catch let error as AuthError where error.code == .confirmationRequired {
+            throw try leave(record, because: error)
+        }
         let limit = ContinuousClock.now.duration(to: deadline)
         guard limit > .zero else {
             throw AuthError(.timeout, .logout, "no time was left for the browser", outcome: .notSent)

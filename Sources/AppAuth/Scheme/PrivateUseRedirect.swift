@@ -82,7 +82,7 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         _ uri: PrivateUseURI, appName: String, arguments: [String], program: String?, installation: Installation
     ) throws {
         self.uri = uri
-        let program = try program ?? Self.thisProgram()
+        let program = try program ?? ThisProgram.path()
         (self.appName, self.installation, handler) = (appName, installation, [program] + arguments)
         guard handler.allSatisfy({ $0.isExactly($0.onOneLine) }), program.hasPrefix("/"), !program.contains("=") else {
             throw AuthError(
@@ -133,15 +133,4 @@ public struct PrivateUseRedirect: Sendable, Hashable {
     /// - Throws: ``AuthError`` `.listener` if no process takes the redirect; `.unavailable` if `$XDG_RUNTIME_DIR` is
     ///   missing or not safe to use.
     public static func deliver(_ url: String) throws { try RedirectDelivery.send(url, try DesktopFolders.current()) }
-
-    /// Returns the path of the program of this process.
-    private static func thisProgram() throws -> String {
-        guard let path = realpath("/proc/self/exe", nil) else {
-            throw AuthError(
-                .unavailable, .redirect, "the path of this program is not known: \(SystemError.text(errno))",
-                outcome: .notSent)
-        }
-        defer { free(path) }
-        return String(cString: path)
-    }
 }

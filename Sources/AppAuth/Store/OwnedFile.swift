@@ -76,12 +76,21 @@ package struct OwnedFile: Sendable {
 
     /// Writes a new file and renames it.
     ///
-    /// - Parameter new: The path of the new file, or of room reserved for it. Only one process may write it at a time.
-    func write(_ bytes: [UInt8], by new: String) throws {
+    /// - Parameters:
+    ///   - new: The path of the new file, or of room reserved for it. Only one process may write it at a time.
+    ///   - mustBeNew: Whether it is an error if the file is there already.
+    func write(_ bytes: [UInt8], by new: String, mustBeNew: Bool = false) throws {
         if let unsafeLink { throw refusal(unsafeLink) }
         do {
             try writeNew(bytes, new)
-            guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
+            // Some file systems have no second names.
+            if mustBeNew, link(new, path) == 0 {
+                unlink(new)
+            } else if mustBeNew, errno != EPERM {
+                throw failure("cannot be created")
+            } else if rename(new, path) != 0 {
+                throw failure("cannot be replaced")
+            }
         } catch {
             unlink(new)
             throw error
@@ -101,14 +110,16 @@ package struct OwnedFile: Sendable {
 
     /// Writes the file. Missing folders are created. A folder in its place is set aside. If several processes do so at the
     /// same time, the last one wins.
-    package func write(_ bytes: [UInt8]) throws {
+    ///
+    /// - Parameter mustBeNew: Whether it is an error if the file is there already.
+    package func write(_ bytes: [UInt8], mustBeNew: Bool = false) throws {
         try folder.make()
         var status = stat()
         if lstat(path, &status) == 0 {
             try requireOwnName(path, status)
             if status.st_mode & S_IFMT == S_IFDIR { try AsideFile.move(path, location: location) }
         }
-        try write(bytes, by: "\(path).\(getpid()).new")
+        try write(bytes, by: "\(path).\(getpid()).new", mustBeNew: mustBeNew)
     }
 
     /// Removes the file. It is also a success if there is none.

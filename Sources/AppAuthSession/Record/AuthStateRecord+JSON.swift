@@ -18,6 +18,7 @@ extension AuthStateRecord {
         ]
         if !withheldScope.isEmpty { json["withheldScope"] = .array(withheldScope.map { .string($0.rawValue) }) }
         if !resources.isEmpty { json["resources"] = .array(resources.map(JSON.string)) }
+        json["profile"] = profileID.map(JSON.string)
         json["registration"] = try client.registration?.stored
         json["accessToken"] = try accessToken?.stored
         json["refreshToken"] = refreshToken.map(JSON.init(storing:))
@@ -64,6 +65,7 @@ extension AuthStateRecord {
 
     private init(stored json: StoredObject) throws {
         id = try json.string("id")
+        profileID = try json.optional("profile") { try $0.string($1) }
         client = try Client(stored: json.object("client"))
         client.registration = try json.optional("registration") { try ClientRegistration(stored: $0.object($1)) }
         scope = try json.strings("scope").map(Scope.init(rawValue:))

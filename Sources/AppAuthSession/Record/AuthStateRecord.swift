@@ -8,6 +8,8 @@ internal import JOSE
 public struct AuthStateRecord: Sendable, Hashable {
     /// A random identifier that distinguishes this sign-in from others, and stays the same until the session ends.
     public let id: String
+    /// The name under which a program keeps this session and its later sign-ins; nil for none. It is as random as ``id``.
+    package internal(set) var profileID: String?
     /// The client, with its provider's metadata.
     public var client: Client
     /// The granted scope; the requested one if the provider did not say (RFC 6749 §5.1).

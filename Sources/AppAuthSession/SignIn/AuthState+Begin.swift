@@ -28,8 +28,9 @@ extension AuthState {
         do {
             let tokens = try await requested()
             unused = tokens.revocable
-            let record = try await verified(tokens)
+            var record = try await verified(tokens)
             failed = record
+            record.profileID = replaceable.profileID
             let state = AuthState(
                 stored: record, store: MemoryTokenStore(record), environment: environment, proof: proof)
             let result: Result<Void, any Error>

@@ -3,7 +3,9 @@ internal import AppAuthProtocol
 /// The session that a new one may replace in the store. A sign-in takes minutes, in which another one may have stored a
 /// session of another user, or for other resources.
 package struct Replaceable: Sendable {
-    private let former: AuthStateRecord?
+    package let former: AuthStateRecord?
+    /// The profile of the new session: by default, that of the one whose place it takes.
+    package var profileID: String?
     private let mustBeThere: Bool
 
     /// Allows to replace the session that the store has now.
@@ -13,10 +15,14 @@ package struct Replaceable: Sendable {
     }
 
     /// Allows to replace this session, which the store has now; nil for none.
-    init(_ former: AuthStateRecord?) { (self.former, mustBeThere) = (former, false) }
+    init(_ former: AuthStateRecord?) { self.init(former, mustBeThere: false) }
 
     /// Allows to go on with a session that must still be there.
-    package init(continuing former: AuthStateRecord) { (self.former, mustBeThere) = (former, true) }
+    package init(continuing former: AuthStateRecord) { self.init(former, mustBeThere: true) }
+
+    private init(_ former: AuthStateRecord?, mustBeThere: Bool) {
+        (self.former, self.mustBeThere, profileID) = (former, mustBeThere, former?.profileID)
+    }
 
     /// Throws if the new session may not replace what is stored.
     func check(_ stored: AuthStateRecord?, for new: AuthStateRecord) throws {
@@ -36,9 +42,10 @@ package struct Replaceable: Sendable {
 }
 
 extension AuthStateRecord {
-    /// Whether both are sessions of the same client for the same resources, and, as far as they say, of the same user.
+    /// Whether both are sessions of the same client and profile for the same resources, and, as far as they say, of the same
+    /// user.
     fileprivate func isLike(_ other: Self) -> Bool {
-        client.id == other.client.id && Set(resources) == Set(other.resources)
+        client.id == other.client.id && profileID == other.profileID && Set(resources) == Set(other.resources)
             && grant?.assertionUser == other.grant?.assertionUser && mayShareGrant(with: other)
     }
 }

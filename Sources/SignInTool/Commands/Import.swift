@@ -86,7 +86,7 @@ struct Import: Command {
                 throw WrongUsage("there is a session \(profile.name.foundText): name the new profile with --profile")
             }
             try await confirm(profile, line, console)
-            try profile.remember(line)
+            try profile.create(Secret(randomBytes: 16).reveal(), signIn: line)
         }
         let signIn = SignInLine([line.words[0], "--profile", profile.name]).shellLine
         try console.succeed(

@@ -8,14 +8,17 @@ extension Logout {
         func share(of count: Int) -> Duration { max(.zero, ContinuousClock.now.duration(to: deadline)) / count }
         var (ended, failures) = ([SignedOut](), [(location: String, error: AuthError)]())
         let stores = try StateFolder.storesWithProfiles()
+        let known = stores.map { try? $0.profile?.known }
         for (index, (store, profile)) in stores.enumerated() {
             do {
                 let limit = share(of: stores.count - index)
                 let signedOut = try await signOut(
-                    of: store.within(limit), within: limit, endsBrowserSession: false, console)
+                    of: store.within(limit), of: profile, within: limit, endsBrowserSession: false, console)
                 if signedOut.hadSession { ended.append(signedOut) }
                 let isDamaged = profile?.isDamaged == true
-                if forget { try profile?.forget() }
+                // As in ``run(_:limit:)``.
+                let isBack = signedOut.hadSession ? try await store.load() != nil : false
+                if forget, !isBack, (try? profile?.known)?.id == known[index]?.id { try profile?.forget() }
                 // The session of a damaged profile may be elsewhere.
                 guard isDamaged, !signedOut.hadSession, let profile else { continue }
                 if forget { throw profile.hasLostItsSession }

@@ -63,7 +63,7 @@ struct Logout: Command {
         let deadline = ContinuousClock.now + limit
         guard !all else { return try await signOutOfAll(until: deadline, console) }
         let profile = try session.chosenProfile
-        let options = try? profile?.signIn?.words
+        let known = try? profile?.known
         // A misspelled profile has no session, but the user's session goes on.
         let isDamaged = forget && profile?.isDamaged == true
         if let profile, !isDamaged, try !profile.hasFile { try profile.checkIsKnown() }
@@ -73,7 +73,8 @@ struct Logout: Command {
         var signedOut = SignedOut()
         if let store {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
-            signedOut = try await signOut(of: store, within: rest, endsBrowserSession: endsBrowserSession, console)
+            signedOut = try await signOut(
+                of: store, of: profile, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
         if let source = store.flatMap(StateFolder.profile) ?? profile, signedOut.hadSession {
             try await signOut(ofSessionsFrom: source, until: deadline, console)
@@ -84,7 +85,7 @@ struct Logout: Command {
         let named = store.flatMap { store in
             StateFolder.profile(of: store).flatMap { $0.hasSession(in: store) ? $0 : nil }
         }
-        let isReused = forget && !isDamaged && (try? profile?.signIn?.words) != options
+        let isReused = (try? profile?.known)?.id != known?.id
         let forgotten = forget && !isBack && !isReused ? profile ?? named : nil
         try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
@@ -103,17 +104,18 @@ struct Logout: Command {
         return 0
     }
 
-    /// Signs out of the session in a store. It is also a success if there is none.
+    /// Signs out of the session in a store, unless it is not that of the profile. It is also a success if there is none.
     ///
     /// - Parameter limit: The session is removed even if that is nothing.
     func signOut(
-        of store: any TokenStore, within limit: Duration, endsBrowserSession: Bool, _ console: Console
+        of store: any TokenStore, of profile: Profile?, within limit: Duration, endsBrowserSession: Bool,
+        _ console: Console
     ) async throws -> SignedOut {
         let deadline = ContinuousClock.now + limit
         let (state, discarded) = try await withTimeout(limit, .store, "the store did not respond") {
             if discard, all { try await refuseIfEncrypted(store) }
             let discarded = discard ? try await StateFolder.discard(store, console) : nil
-            return (try await self.state(in: store, console.environment), discarded)
+            return (try await self.state(in: store, of: profile, console.environment), discarded)
         }
         var signedOut = SignedOut(
             store: store, isOneOfSeveral: all, record: await state?.record, discarded: discarded)
@@ -146,7 +148,8 @@ struct Logout: Command {
         for entry in try await source.sessionsFromIt(within: .seconds(5)) {
             let rest = max(.seconds(5), ContinuousClock.now.duration(to: deadline))
             do {
-                let ended = try await plain.signOut(of: entry.store, within: rest, endsBrowserSession: false, console)
+                let ended = try await plain.signOut(
+                    of: entry.store, of: entry.profile, within: rest, endsBrowserSession: false, console)
                 let resource = ended.record?.resources.first ?? ended.location
                 console.say(
                     "Signed out of \(resource.shownURL) too: its session came from the profile \(source.name).")
@@ -187,8 +190,11 @@ struct Logout: Command {
         return signedOut
     }
 
-    private func state(in store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
-        let state = try await session.restore(store, environment)
+    private func state(
+        in store: any TokenStore, of profile: Profile?, _ environment: Environment
+    ) async throws -> AuthState? {
+        let state = try await session.restore(store, of: nil, environment)
+        if let profile, let record = await state?.record, !profile.hasSession(record) { return nil }
         guard let revocationEndpoint, var client = await state?.record.client else { return state }
         client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
         let speaking = environment.speaking(to: client.provider) ?? environment

@@ -39,11 +39,12 @@ struct Password: Command {
         let grant = try TokenGrant.resourceOwnerPassword(
             username: username, password: SecretFile.read(passwordFile, of: "--password-file"),
             scope: [Scope](spaceDelimited: scope))
-        let replaceable = try await session.replaceable(console)
+        let known = try await session.replaceable(console)
         let client = try await client.configuration(
             clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
         ).client()
         let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
+        let replaceable = if let known { known } else { try await session.replaceable(in: store) }
         let former = try await session.former(in: store, at: issuer)
         let state = try await AuthState.present(
             grant, as: client, store: store, if: replaceable, environment: console.environment

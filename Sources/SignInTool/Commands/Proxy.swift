@@ -49,7 +49,7 @@ struct Proxy: Command {
         try await session.withState(console, in: store, within: limit) { state in
             let current = CurrentSession(state) {
                 guard let store else { return nil }
-                return try await session.restore(store, console.environment)
+                return try await session.restore(store, of: session.chosenProfile, console.environment)
             }
             let proxy = try AuthProxy(
                 for: server, on: listener(), allowing: Set(allowedOrigins),

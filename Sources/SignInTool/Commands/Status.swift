@@ -77,7 +77,7 @@ struct Status: Command {
         let entries = try await StateFolder.entries(stores)
         var unreadable: [(store: any TokenStore, profile: Profile?, error: AuthError)] = []
         let listed = stores.compactMap { store, profile -> ListedSession? in
-            let entry = entries.first { $0.store.location == store.location }
+            let entry = entries.first { $0.store.location == store.location && $0.profile == profile }
             if case .failure(let error)? = entry?.record {
                 unreadable.append((store, profile, error))
                 return nil

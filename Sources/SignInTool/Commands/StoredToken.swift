@@ -11,8 +11,9 @@ enum StoredToken {
     /// - Parameter arguments: The arguments of the program, without its name.
     /// - Returns: Whether a token was printed.
     static func print(_ arguments: [String]) -> Bool {
-        guard arguments.first == "token", let choice = Choice(arguments.dropFirst()), let store = choice.store,
-            let record = freshOrSoon(store), choice.matches(record), let token = record.accessToken
+        guard arguments.first == "token", let choice = Choice(arguments.dropFirst()), let (store, profile) = choice.place,
+            let record = freshOrSoon(store), choice.matches(record), profile?.hasSession(record) != false,
+            let token = record.accessToken
         else { return false }
         let line = choice.json ? Token.result(token, record).serialized() : token.value.reveal()
         // If the token cannot be written, the slow path reports the error.
@@ -89,14 +90,18 @@ extension StoredToken {
             return token
         }
 
-        /// The store that ``SessionOptions/find(within:)`` would find, if that is a file and the only one.
-        fileprivate var store: FileTokenStore? {
-            if let path { return FileTokenStore(path: path) }
+        /// The store that ``SessionOptions/find(within:)`` would find, if that is a file and the only one, and its profile.
+        fileprivate var place: (FileTokenStore, Profile?)? {
+            if let path { return (FileTokenStore(path: path), nil) }
             let namesSession = issuer != nil || clientID != nil
             do {
                 let chosen = try Profile.chosen(profile, lineNamesSession: namesSession)
-                if let chosen { return try chosen.store as? FileTokenStore }
+                if let chosen { return (try chosen.store as? FileTokenStore).map { ($0, chosen) } }
             } catch { return nil }
+            return storeWithoutProfile.map { ($0, nil) }
+        }
+
+        private var storeWithoutProfile: FileTokenStore? {
             guard let folder = try? StateFolder() else { return nil }
             // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.
             if let issuer, let clientID {

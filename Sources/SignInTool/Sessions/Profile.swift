@@ -6,6 +6,10 @@ internal import JOSE
 ///
 /// Its session is named after it. Beside it, `NAME.profile` has the command line of the sign-in, without secrets, so that
 /// the user can sign in again with the name alone. It outlives the session.
+///
+/// The file has an ID too, which each session of the profile repeats. Until the profile is forgotten, no sign-in but its
+/// own replaces such a session, and no command takes another session for one of this profile, whatever paths and options
+/// lead to it.
 struct Profile: Hashable, Sendable {
     let name: String
 
@@ -88,22 +92,35 @@ struct Profile: Hashable, Sendable {
     /// Whether there is a file of the session in the default folder.
     var hasFile: Bool { get throws { StateFile.isThere(try StateFolder().store(.profile(self)).path) } }
 
-    /// The command line that signs in; nil for an unknown profile.
-    var signIn: SignInLine? {
-        get throws {
-            let file = try file
-            guard let text = try file.read() else { return nil }
-            guard let line = Self.line(in: text) else { throw file.damaged }
-            return line
+    /// What is known of a profile.
+    struct Known {
+        /// The ID of its sessions; nil for a profile of an earlier version.
+        let id: String?
+        /// The command line that signs in.
+        let signIn: SignInLine
+
+        fileprivate init?(_ text: String) {
+            // An earlier version has stored the words alone.
+            guard let json = try? JSON(parsing: Array(text.utf8)), let words = (json["sign_in"] ?? json).strings,
+                !words.isEmpty
+            else { return nil }
+            (id, signIn) = (json["id"]?.string, SignInLine(words))
+            if let store = signIn.value(of: "--store"), (try? StoreChoice(store)) == nil { return nil }
         }
     }
 
-    private static func line(in text: String) -> SignInLine? {
-        guard let words = try? JSON(parsing: Array(text.utf8)).strings, !words.isEmpty else { return nil }
-        let line = SignInLine(words)
-        guard let store = line.value(of: "--store") else { return line }
-        return (try? StoreChoice(store)).map { _ in line }
+    /// What is known of this profile; nil for an unknown one.
+    var known: Known? {
+        get throws {
+            let file = try file
+            guard let text = try file.read() else { return nil }
+            guard let known = Known(text) else { throw file.damaged }
+            return known
+        }
     }
+
+    /// The command line that signs in; nil for an unknown profile.
+    var signIn: SignInLine? { get throws { try known?.signIn } }
 
     /// Whether the file cannot be used. If it only cannot be read now, it is not damaged.
     var isDamaged: Bool {
@@ -133,9 +150,34 @@ struct Profile: Hashable, Sendable {
                 + "first: sign-in logout --profile \(name) --forget", outcome: .notSent)
     }
 
-    /// Stores the command line of a sign-in.
-    func remember(_ line: SignInLine) throws {
-        try file.write(JSON.array(line.words.map(JSON.string)).serialized() + "\n")
+    /// Creates the profile before its first session is stored, which has this ID. A damaged one is replaced.
+    ///
+    /// - Throws: ``AuthError`` if the name belongs to another profile by now.
+    func create(_ id: String?, signIn line: SignInLine) throws {
+        let known = isDamaged ? nil : try known
+        if let known, known.id == id { return }
+        guard known?.id == nil else { throw belongsToAnother }
+        do { try write(id, line, mustBeNew: known == nil && !isDamaged) } catch  where (try? self.known?.id) != known?.id {
+            throw belongsToAnother
+        }
+    }
+
+    private var belongsToAnother: AuthError {
+        AuthError(
+            .sessionReplaced, .store,
+            "another sign-in has created the profile \(name.foundText) in the meantime. It stays as it was", outcome: .notSent)
+    }
+
+    /// Stores the command line of a sign-in, if the profile is still the one with this ID.
+    func remember(_ line: SignInLine, of id: String?) throws {
+        guard try known?.id == id else { throw belongsToAnother }
+        try write(id, line)
+    }
+
+    private func write(_ id: String?, _ line: SignInLine, mustBeNew: Bool = false) throws {
+        var json: JSON.Object = ["sign_in": .array(line.words.map(JSON.string))]
+        json["id"] = id.map(JSON.string)
+        try file.write(JSON.object(json).serialized() + "\n", mustBeNew: mustBeNew)
     }
 
     /// Removes the command line of the sign-in.
@@ -172,13 +214,25 @@ struct Profile: Hashable, Sendable {
     /// Whether the profile's session is in this store, as far as its options can be read.
     func hasSession(in found: any TokenStore) -> Bool { (try? store).map { $0.location == found.location } ?? true }
 
-    /// Whether the profile's options lead to where this session is from, as far as they can be read.
-    func isAbout(_ record: AuthStateRecord) -> Bool {
-        guard let line = try? signIn else { return true }
-        if line.namesResource {
-            return line.resources.allSatisfy { (try? SecureURL($0)).map(record.isOwnResource) ?? false }
-        }
-        return line.value(of: "--issuer").map(record.client.provider.issuer.string.isExactly) ?? true
+    /// Whether this is a session of the profile, as far as that can be read.
+    func hasSession(_ record: AuthStateRecord) -> Bool {
+        guard let known = try? known else { return true }
+        return known.id == record.profileID
+    }
+
+    /// Throws if this is not a session of the profile, although it is in its place.
+    func requireSession(_ record: AuthStateRecord, in store: any TokenStore) throws {
+        guard !hasSession(record) else { return }
+        let other = Self.with(record.profileID).map { "the profile \($0.name.foundText)" } ?? "another sign-in"
+        throw AuthError(
+            .invalidConfiguration, .store,
+            "\(store.shownLocation) has the session of \(other), not of the profile \(name.foundText)", outcome: .notSent)
+    }
+
+    /// Returns the profile with this ID; nil if it was forgotten.
+    static func with(_ id: String?) -> Profile? {
+        // One that cannot be read says nothing.
+        id.flatMap { id in try? all().first { (try? $0.known?.id) == id } }
     }
 
     private var choice: StoreChoice? {

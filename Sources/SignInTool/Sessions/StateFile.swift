@@ -27,7 +27,9 @@ struct StateFile: Sendable {
     var damaged: AuthError { AuthError(.store, .store, "\(path) is damaged. \(remedy)", outcome: .notSent) }
 
     /// Writes the file, which only the user can read, as a whole. A folder in its place is set aside.
-    func write(_ text: String) throws { try advising { try file.write(Array(text.utf8)) } }
+    func write(_ text: String, mustBeNew: Bool = false) throws {
+        try advising { try file.write(Array(text.utf8), mustBeNew: mustBeNew) }
+    }
 
     /// Removes the file, or the link in its place. A folder is set aside. It is also a success if there is nothing.
     func remove() throws {

@@ -122,6 +122,7 @@ struct StateFolder: Sendable {
             let record = try await reader.load(TokenStoreCall(expectsSession: expectsSession(in: store)))
             // A profile that cannot be read may have its session elsewhere.
             if record == nil { _ = try profile?.signIn }
+            try record.map { try profile?.requireSession($0, in: store) }
             return record.map { Entry(store: store, profile: profile, record: .success($0)) }
         } catch let error as AuthError { return Entry(store: store, profile: profile, record: .failure(error)) }
     }

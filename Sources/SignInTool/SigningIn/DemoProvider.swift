@@ -24,7 +24,7 @@ struct DemoProvider: Sendable {
     }
 
     private static func program() throws -> String {
-        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let path = try ThisProgram.path()
         let slash = path.lastIndex(of: "/") ?? path.startIndex
         let program = path[..<slash] + "/local-provider"
         guard access(String(program), X_OK) == 0 else {

@@ -56,18 +56,28 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     /// Returns what the sign-in may replace, as it is when the command begins: servers decide how long it takes from then on.
     ///
     /// - Returns: Nil if only the server's responses name the session.
-    /// - Throws: ``AuthError`` if the profile is for something else, or another one whose session is there.
+    /// - Throws: ``AuthError`` if the profile is for something else, or another one has its session there.
     func replaceable(_ console: Console) async throws -> Replaceable? {
         try profile?.requirePurpose(of: console.line)
         let name = profile.map(SessionName.profile)
         guard let place = try store?.file ?? name.map({ try store?.store($0) ?? StateFolder().store($0) }) else {
             return nil
         }
-        // One that cannot be read says nothing about this place.
-        for other in (try? Profile.all()) ?? [] where (try? other.store.location) == place.location {
-            try other.requirePurpose(of: console.line)
+        return try await replaceable(in: place)
+    }
+
+    /// Returns what the sign-in may replace in its place.
+    func replaceable(in place: any TokenStore) async throws -> Replaceable {
+        var replaceable = await Replaceable(in: place)
+        if let other = Profile.with(replaceable.profileID), other != profile {
+            throw AuthError(
+                .sessionReplaced, .store,
+                "\(place.shownLocation) has the session of the profile \(other.name.foundText). Name another place with --store, "
+                    + "or forget that profile first: sign-in logout --profile \(other.name) --forget", outcome: .notSent)
         }
-        return await Replaceable(in: place)
+        let known = profile?.isDamaged == true ? nil : try profile?.known
+        replaceable.profileID = try profile.map { _ in try known?.id ?? Secret(randomBytes: 16).reveal() }
+        return replaceable
     }
 
     /// Returns the profile's session at this issuer, which only its user may replace; nil for none.
@@ -77,15 +87,15 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return former
     }
 
-    /// Throws if the new session is not that of the profile's user, or if another sign-in has given the profile to something else
-    /// in the meantime.
+    /// Throws if the new session is not that of the profile's user, or if another sign-in has created the profile in the
+    /// meantime. A new profile is created here, before its session is stored.
     func confirm(_ new: AuthStateRecord, replacing former: AuthStateRecord?, _ console: Console) throws {
         guard let profile else { return }
-        try profile.requirePurpose(of: console.line)
         do { try former.map(new.requireUser) } catch var error as AuthError {
             error.message += ". To replace it, sign out of it first: sign-in logout --profile \(profile.name)"
             throw error
         }
+        try profile.create(new.profileID, signIn: console.line.remembered)
     }
 
     /// Notes where the session is, and how the user has signed in. If that fails, the session is stored nevertheless.
@@ -96,10 +106,7 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         let line = SignInLine(console.arguments)
         // Options that only complete those of the profile apply once.
         guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
-        do {
-            try profile.requirePurpose(of: console.line)
-            try profile.remember(line.remembered)
-        } catch {
+        do { try profile.remember(line.remembered, of: record.profileID) } catch {
             let why = (error as? AuthError)?.message ?? "\(error)"
             console.note("the options of the profile could not be stored: \(why)")
         }

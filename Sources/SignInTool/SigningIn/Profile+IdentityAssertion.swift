@@ -39,10 +39,12 @@ extension Profile {
         _ environment: Environment, _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         try checkIsKnown()
+        let store = try store
         guard let state = try await StateFolder.restore(store, environment) else {
             throw AuthError(
                 .signInRequired, .store, "the profile \(name.foundText) is not signed in", outcome: .notSent)
         }
+        try requireSession(await state.record, in: store)
         do {
             let value = try await work(state)
             if await state.hasUnsavedTokens { await state.settle() }

@@ -51,9 +51,13 @@ extension SessionOptions {
 
     /// Returns the session in the store that ``find(within:)`` has found.
     ///
-    /// - Throws: ``AuthError`` if a named file has the session of another issuer or client.
-    func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
+    /// - Throws: ``AuthError`` if a named file has the session of another issuer or client, or the profile’s place that of
+    ///   another profile.
+    func restore(
+        _ store: any TokenStore, of profile: Profile?, _ environment: Environment
+    ) async throws -> AuthState? {
         guard let state = try await StateFolder.restore(store, environment) else { return nil }
+        try profile?.requireSession(await state.record, in: store)
         let client = await state.record.client
         guard matches(client) else {
             throw AuthError(
@@ -106,7 +110,7 @@ extension SessionOptions {
         _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
-        guard let store, let state = try await restore(store, console.environment) else {
+        guard let store, let state = try await restore(store, of: chosenProfile, console.environment) else {
             throw AuthError(
                 .signInRequired, .store, "not signed in\(try await wayToSignIn(store, console, limit))",
                 outcome: .notSent)
@@ -243,7 +247,7 @@ extension SessionOptions {
         let profile = try profile(of: found)
         // The name belongs to another session now. What this one's server demands must not reach the server or the store of
         // that one.
-        if let profile, let found, let record, !profile.hasSession(in: found) || !profile.isAbout(record) {
+        if let profile, let found, let record, !profile.hasSession(in: found) || !profile.hasSession(record) {
             return SignInLine(record.signInAgain(requesting: missing, by: name) + console.wordsOfNetwork)
         }
         var words: [String]

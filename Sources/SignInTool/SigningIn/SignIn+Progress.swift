@@ -40,7 +40,7 @@ extension SignIn {
             console.waitForBrowser(false)
             countdown.stop()
             var device = DeviceSignIn(configuration)
-            (device.confirm, device.resources) = (confirm, options.resources)
+            (device.confirm, device.resources, device.replaceable) = (confirm, options.resources, replaceable)
             return try await device.run(store: store, console, until: deadline, line: deviceLine ?? line)
         }
     }

@@ -20,7 +20,7 @@ extension SignInTarget {
         let replaceable = try await session.replaceable(console)
         func signIn(at chosen: SignInTarget) async throws -> Value {
             let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
-            let replaceable = if let replaceable { replaceable } else { await Replaceable(in: store) }
+            let replaceable = if let replaceable { replaceable } else { try await session.replaceable(in: store) }
             try await session.requireRoom(
                 in: store, for: chosen.resources, at: chosen.issuer, clientID: clientID, console)
             return try await body(chosen, store, replaceable)

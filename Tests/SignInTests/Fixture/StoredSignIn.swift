@@ -24,17 +24,21 @@ extension CommandFixture {
         let configuration = try ClientConfiguration(
             issuer: Issuer(issuer), clientID: client, scope: scope.map([Scope].init(spaceDelimited:)),
             environment: Environment(transport: transport))
+        var replaceable = await Replaceable(in: store)
+        replaceable.profileID = profile.map { "id of \($0)" }
         let entries = ["username": user.name, "password": user.password]
-        _ = try await withScriptedBrowser(entries: entries, transport: transport) { browser in
+        _ = try await withScriptedBrowser(entries: entries, transport: transport) { [replaceable] browser in
             var signIn = SignIn(configuration, appName: "sign-in")
             signIn.browser = browser
             signIn.observe = { _ in }
+            signIn.replaceable = replaceable
             return try await signIn.run(store: store)
         }
         guard let profile else { return }
         let line = ["login", "--issuer", issuer, "--client-id", client] + (scope.map { ["--scope", $0] } ?? [])
         let path = "\(sessions)/\(profile).profile"
-        try Data((JSON.array(line.map(JSON.string)).serialized() + "\n").utf8).write(to: URL(filePath: path))
+        let known: JSON = ["id": .string("id of \(profile)"), "sign_in": .array(line.map(JSON.string))]
+        try Data((known.serialized() + "\n").utf8).write(to: URL(filePath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     }
 }

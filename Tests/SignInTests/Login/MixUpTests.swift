@@ -390,6 +390,23 @@ struct MixUpTests {
         }
     }
 
+    /// The user may be signed out there, by a client that is not the user's.
+    @Test func `a sign-out opens no page of another provider`() async throws {
+        try await withLocalProvider(.device) { honest in
+            try await withResource { fixture, _, url in
+                let page = honest.url(.endSession)
+                fixture.provider.fault(
+                    .editDocument { $0["end_session_endpoint"] = .string(page) }, at: .openIDConfiguration)
+                let line = ["login", "--json", "--resource", url, "--scope", "openid"]
+                _ = try await fixture.start(line).outcome().result()
+                let outcome = try await fixture.run("logout", "--json")
+                #expect(try outcome.result()["session_ended"] != true)
+                #expect(outcome.errors.contains(page) && outcome.errors.contains("must agree first"), "\(outcome)")
+                #expect(honest.count(.endSession) == 0)
+            }
+        }
+    }
+
     @Test func `the code that the user requests instead of the browser needs an agreement of its own`() async throws {
         try await run {
             $0.sendsIssuerParameter = true
