@@ -190,7 +190,7 @@ public struct SignOut: Sendable {
             throw try leave(record, because: error)
         }
         // As at the sign-in: an issuer that a resource has named leads the browser to no other site unasked.
-        do { _ = try record.client.provider.confirmed(nil, for: [page]) } catch let error as AuthError where error.code == .confirmationRequired {
+        do { _ = try record.client.provider.confirmed(nil, for: [page]) } catch let error as AuthError {
             throw try leave(record, because: error)
         }
         let limit = ContinuousClock.now.duration(to: deadline)

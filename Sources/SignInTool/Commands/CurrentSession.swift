@@ -13,8 +13,8 @@ actor CurrentSession {
     func state() async throws -> AuthState {
         guard await !known.isAuthorized, let state = try await restore(), await state.isAuthorized else { return known }
         let (former, new) = await (known.record, state.record)
-        if new.profileID == former.profileID, new.client.id == former.client.id, new.client.provider.issuer == former.client.provider.issuer,
-            Set(new.resources) == Set(former.resources)
+        if new.profileID == former.profileID, new.client.id == former.client.id,
+            new.client.provider.issuer == former.client.provider.issuer, Set(new.resources) == Set(former.resources)
         {
             known = state
         }

@@ -11,9 +11,9 @@ enum StoredToken {
     /// - Parameter arguments: The arguments of the program, without its name.
     /// - Returns: Whether a token was printed.
     static func print(_ arguments: [String]) -> Bool {
-        guard arguments.first == "token", let choice = Choice(arguments.dropFirst()), let (store, profile) = choice.place,
-            let record = freshOrSoon(store), choice.matches(record), profile?.hasSession(record) != false,
-            let token = record.accessToken
+        guard arguments.first == "token", let choice = Choice(arguments.dropFirst()),
+            let (store, profile) = choice.place, let record = freshOrSoon(store), choice.matches(record),
+            profile?.hasSession(record) != false, let token = record.accessToken
         else { return false }
         let line = choice.json ? Token.result(token, record).serialized() : token.value.reveal()
         // If the token cannot be written, the slow path reports the error.

@@ -157,15 +157,16 @@ struct Profile: Hashable, Sendable {
         let known = isDamaged ? nil : try known
         if let known, known.id == id { return }
         guard known?.id == nil else { throw belongsToAnother }
-        do { try write(id, line, mustBeNew: known == nil && !isDamaged) } catch  where (try? self.known?.id) != known?.id {
-            throw belongsToAnother
+        do { try write(id, line, mustBeNew: known == nil && !isDamaged) } catch {
+            throw (try? self.known?.id) == known?.id ? error : belongsToAnother
         }
     }
 
     private var belongsToAnother: AuthError {
         AuthError(
             .sessionReplaced, .store,
-            "another sign-in has created the profile \(name.foundText) in the meantime. It stays as it was", outcome: .notSent)
+            "another sign-in has created the profile \(name.foundText) in the meantime. It stays as it was",
+            outcome: .notSent)
     }
 
     /// Stores the command line of a sign-in, if the profile is still the one with this ID.
@@ -226,7 +227,8 @@ struct Profile: Hashable, Sendable {
         let other = Self.with(record.profileID).map { "the profile \($0.name.foundText)" } ?? "another sign-in"
         throw AuthError(
             .invalidConfiguration, .store,
-            "\(store.shownLocation) has the session of \(other), not of the profile \(name.foundText)", outcome: .notSent)
+            "\(store.shownLocation) has the session of \(other), not of the profile \(name.foundText)",
+            outcome: .notSent)
     }
 
     /// Returns the profile with this ID; nil if it was forgotten.

@@ -73,7 +73,8 @@ struct NewSessionOptions: ParsableArguments, Sendable {
             throw AuthError(
                 .sessionReplaced, .store,
                 "\(place.shownLocation) has the session of the profile \(other.name.foundText). Name another place with --store, "
-                    + "or forget that profile first: sign-in logout --profile \(other.name) --forget", outcome: .notSent)
+                    + "or forget that profile first: sign-in logout --profile \(other.name) --forget", outcome: .notSent
+            )
         }
         let known = profile?.isDamaged == true ? nil : try profile?.known
         replaceable.profileID = try profile.map { _ in try known?.id ?? Secret(randomBytes: 16).reveal() }

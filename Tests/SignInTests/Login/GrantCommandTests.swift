@@ -252,7 +252,8 @@ struct GrantCommandTests {
             try FileManager.default.moveItem(atPath: path + ".other", toPath: path)
             hold.release()
             try await process.outcome().failure(1, "session_replaced")
-            let refused = try await fixture.run("token", "--json", "--profile", "home").failure(1, "invalid_configuration")
+            let refused = try await fixture.run("token", "--json", "--profile", "home")
+                .failure(1, "invalid_configuration")
             #expect(refused.hasSuffix("has the session of another sign-in, not of the profile 'home'"), "\(refused)")
             #expect(try await fixture.run("token", "--json", "--store", "file:\(path)").result()["scope"] != nil)
         }

@@ -38,7 +38,8 @@ struct OwnSessionTests {
             let store = "file:\(fixture.sessions)/work.json"
             let words = ["import", file, "--profile", "other", "--store", store, "--yes", "--json"]
             _ = try await fixture.start(words).outcome().result()
-            for command in [["token"], ["token", "--force-refresh"], ["userinfo"], ["request", fixture.provider.url(.api)]] {
+            let api = fixture.provider.url(.api)
+            for command in [["token"], ["token", "--force-refresh"], ["userinfo"], ["request", api]] {
                 let message = try await fixture.start(command + ["--profile", "other", "--json"]).outcome()
                     .failure(1, "invalid_configuration")
                 #expect(
@@ -51,7 +52,9 @@ struct OwnSessionTests {
             ).outcome()
             #expect(!git.output.contains("password"), "\(git)")
             let accounts = try await fixture.run("accounts")
-            #expect(accounts.output.contains("work: ") && accounts.errors.contains("not of the profile 'other'"), "\(accounts)")
+            #expect(
+                accounts.output.contains("work: ") && accounts.errors.contains("not of the profile 'other'"),
+                "\(accounts)")
             // The profile that has no session can be forgotten without it.
             _ = try await fixture.start(["logout", "--profile", "other", "--forget", "--json"]).outcome().result()
             #expect(fixture.provider.count(.revocation) == 0)
@@ -126,5 +129,7 @@ struct OwnSessionTests {
 }
 
 extension CommandFixture {
-    fileprivate func content(_ name: String) throws -> Data { try Data(contentsOf: URL(filePath: "\(sessions)/\(name)")) }
+    fileprivate func content(_ name: String) throws -> Data {
+        try Data(contentsOf: URL(filePath: "\(sessions)/\(name)"))
+    }
 }
