@@ -28,6 +28,7 @@ struct UnverifiedIDTokenTests {
             ("an empty nonce", .editIDToken { $0.claims["nonce"] = "" }),
             ("null in place of nonce", .editIDToken { $0.claims["nonce"] = .null }),
             ("null in place of exp", .editIDToken { $0.claims["exp"] = .null }),
+            ("an empty azp and at_hash", .editIDToken { ($0.claims["azp"], $0.claims["at_hash"]) = ("", "") }),
             ("null in place of azp", .editIDToken { $0.claims["azp"] = .null }),
             ("null in place of at_hash", .editIDToken { $0.claims["at_hash"] = .null }),
             (

@@ -132,13 +132,13 @@ public struct IDTokenVerifier: Sendable {
 
     // Step 5: issued to this client.
     func checkAuthorizedParty(_ claims: JSON.Object) throws {
-        guard let azp = claims["azp"], azp != .string(client.id) else { return }
+        guard let azp = claims[nonEmpty: "azp"], azp != .string(client.id) else { return }
         throw Self.refusal("expected 'azp' to be \(client.id.foundText), found \(claims["azp"].foundText)")
     }
 
     // Step 4: several audiences require an azp.
     private func requireAuthorizedParty(_ claims: JSON.Object) throws {
-        guard claims["azp"] == nil, let audience = claims["aud"]?.array, audience.count > 1 else { return }
+        guard claims[nonEmpty: "azp"] == nil, let audience = claims["aud"]?.array, audience.count > 1 else { return }
         throw Self.refusal("expected 'azp', since there are several audiences, found none")
     }
 
@@ -191,7 +191,7 @@ public struct IDTokenVerifier: Sendable {
     func checkHash(
         _ name: String, of value: Secret?, _ claims: Claims, _ algorithm: String, isRequired: Bool
     ) throws {
-        guard let value, isRequired || claims[name] != nil else { return }
+        guard let value, isRequired || claims.members[nonEmpty: name] != nil else { return }
         let digest = SignatureAlgorithm(rawValue: algorithm)?.digest ?? MACAlgorithm(rawValue: algorithm)?.digest
         guard let hash = digest?.hash(value.bytes) else {
             // No specification says which digest belongs to ML-DSA.

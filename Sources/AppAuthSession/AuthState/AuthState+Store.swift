@@ -294,7 +294,10 @@ extension AuthState {
         case let change?: publish(change)
         case nil: break
         }
-        if let error = decision.unverified { publish(.refreshFailed(error)) }
+        if let error = decision.unverified {
+            environment.logger.notice("session: the ID token of the refresh is not verified: \(error)")
+            feed.publish(.refreshFailed(error))
+        }
     }
 
     func publish(_ change: SessionChange) {

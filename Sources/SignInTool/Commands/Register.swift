@@ -112,6 +112,7 @@ struct Register: Command {
         }
         let provider = try await provider(issuer, console.environment)
         if method == nil { metadata.tokenEndpointAuthMethod = provider.authMethodOfNewClient }
+        try RegisteredClients.requireOwner()
         let request = try ClientRegistrationRequest(
             provider: provider, metadata: metadata, softwareStatement: statement, initialAccessToken: token)
         let registration = try await request.send(in: console.environment)

@@ -27,6 +27,12 @@ struct RegisteredClients: Sendable {
         self.folder = folder
     }
 
+    /// Throws if the folder is another user's: a client that could not be stored here would only be in the way there.
+    static func requireOwner() throws {
+        guard let path = RegisteredClients()?.path else { return }
+        try Folder(of: "\(path)/client", location: path).requireOwner()
+    }
+
     /// Some servers give every registration the same client ID: the user's client and that of each resource have files
     /// of their own.
     private func path(_ issuer: Issuer, _ clientID: String, for resource: String?) -> String {

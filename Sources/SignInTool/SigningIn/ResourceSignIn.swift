@@ -276,6 +276,7 @@ extension ProviderMetadata {
         if self[.deviceAuthorization] != nil { metadata.grantTypes?.append(.deviceCode) }
         if grant == .jwtBearer { metadata.grantTypes?.append(grant) }
         metadata.scope = scope.isEmpty ? nil : scope
+        try RegisteredClients.requireOwner()
         let request = try ClientRegistrationRequest(provider: self, metadata: metadata)
         let registration = try await request.send(in: console.environment)
         for uri in redirectURIs { try registration.check(redirectURI: uri) }

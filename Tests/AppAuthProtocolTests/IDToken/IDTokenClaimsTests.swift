@@ -115,7 +115,7 @@ struct IDTokenClaimsTests {
         }
     }
 
-    @Test(arguments: ["other", "", 1, ["s6BhdRkqt3"]] as [JSON])
+    @Test(arguments: ["other", " ", 1, ["s6BhdRkqt3"]] as [JSON])
     func `step 5: an azp that is not the client is refused`(azp: JSON) throws {
         try expectRefusal("'azp'") { $0["azp"] = azp }
         try expectSuccess { $0["azp"] = "s6BhdRkqt3" }

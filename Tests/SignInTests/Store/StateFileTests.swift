@@ -281,6 +281,7 @@ struct StateFileTests {
             for command in [
                 ["token"], ["token"] + session, ["use", "--none"], ["use", "home"], ["login"] + session,
                 ["login", "--profile", "new"] + session, ["login", "--store", "file:\(fixture.home)/new"] + session,
+                ["register", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback"],
                 ["logout", "--local", "--discard"] + session, ["logout", "--local", "--profile", "home", "--forget"],
             ] {
                 let message = try await fixture.start(command + ["--json"]).outcome().failure(1, "store")
@@ -288,7 +289,7 @@ struct StateFileTests {
                 #expect(message.contains("run this as that user, without sudo"), "\(message)")
                 #expect(!message.contains("aside") && !message.contains("--forget"), "\(message)")
             }
-            #expect(fixture.browser.visits.isEmpty)
+            #expect(fixture.browser.visits.isEmpty && fixture.provider.count(.clientRegistration) == 0)
             #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.sessions).sorted() == before)
             let fresh = try await fixture.start(
                 fixture.loginArguments([]), ["XDG_STATE_HOME": nil, "HOME": fixture.home]
