@@ -77,12 +77,19 @@ struct ProviderKeySessionTests {
                 json["proofKey"] = .object(key)
                 let copy = try AuthStateRecord(
                     decoding: Array(JSON.object(json).serialized().utf8), from: "another machine")
-                let store = MemoryTokenStore(copy)
-                let elsewhere = try #require(try await AuthState(restoring: store, environment: world.environment))
+                func restored() async throws -> AuthState {
+                    let store = MemoryTokenStore(copy)
+                    return try #require(try await AuthState(restoring: store, environment: world.environment))
+                }
                 let sent = world.provider.count(.token)
-                let error = await authError { try await elsewhere.freshAccessToken(forceRefresh: true) }
-                try #require(error?.code == .unavailable && error?.outcome == .notSent, "\(String(describing: error))")
-                try #require(error?.message.contains("another has made") == true)
+                for _ in 0..<1000 {
+                    let elsewhere = try await restored()
+                    let error = await authError { try await elsewhere.freshAccessToken(forceRefresh: true) }
+                    try #require(
+                        error?.code == .unavailable && error?.outcome == .notSent, "\(String(describing: error))")
+                    try #require(error?.message.contains("another has made") == true)
+                }
+                let elsewhere = try await restored()
                 let refused = await authError { try await elsewhere.userInfo() }
                 try #require(refused?.outcome == .notSent)
                 let left = await elsewhere.record
