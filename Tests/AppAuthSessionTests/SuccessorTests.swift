@@ -1,6 +1,7 @@
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
+import JOSE
 import TestFixtures
 import Testing
 
@@ -39,6 +40,17 @@ struct SuccessorTests {
             #expect(await store.record?.id == new.id)
             try await state.forget()
             #expect(await store.record == nil)
+        }
+    }
+
+    @Test func `a sign-in of the same user with another profile is another session`() async throws {
+        try await signInAgain { world, store, state, new in
+            var json = try #require(try JSON(parsing: new.encoded()).object)
+            json["profile"] = "another"
+            await store.put(try AuthStateRecord(decoding: Array(JSON.object(json).serialized().utf8), from: "a test"))
+            let error = await authError { try await state.freshAccessToken() }
+            #expect(error?.code == .sessionReplaced)
+            #expect(world.provider.count(.token) == 2)
         }
     }
 

@@ -103,10 +103,10 @@ public struct AuthStateRecord: Sendable, Hashable {
         merge(response, idToken: idToken, keys: keys)
     }
 
-    /// Returns whether this is a later sign-in of the same user with the same client, for the same resources; false if either
-    /// has no ID token.
+    /// Returns whether this is a later sign-in of the same user with the same client and profile, for the same resources;
+    /// false if either has no ID token.
     func succeeds(_ other: AuthStateRecord) -> Bool {
-        guard id != other.id, end == nil, client.id.isExactly(other.client.id),
+        guard id != other.id, profileID == other.profileID, end == nil, client.id.isExactly(other.client.id),
             client.provider.issuer == other.client.provider.issuer, Set(resources) == Set(other.resources), let idToken,
             let previous = other.idToken
         else { return false }

@@ -217,8 +217,9 @@ struct Profile: Hashable, Sendable {
 
     /// Whether this is a session of the profile, as far as that can be read.
     func hasSession(_ record: AuthStateRecord) -> Bool {
-        guard let known = try? known else { return true }
-        return known.id == record.profileID
+        if let known = try? known { return known.id == record.profileID }
+        // Without its file, the session is another profile's only if that one has the ID.
+        return Self.with(record.profileID) == nil
     }
 
     /// Throws if this is not a session of the profile, although it is in its place.

@@ -62,6 +62,17 @@ struct OwnSessionTests {
         }
     }
 
+    @Test func `a name that is no profile any more has no session of another one`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "old")
+            _ = try await fixture.run("logout", "--profile", "old", "--forget", "--local", "--json").result()
+            let place = ["--profile", "work", "--store", "file:\(fixture.sessions)/old.json"]
+            _ = try await fixture.start(fixture.loginArguments(place)).outcome().result()
+            try await fixture.run("token", "--profile", "old", "--json").failure(1, "invalid_configuration")
+            _ = try await fixture.run("token", "--profile", "work", "--json").result()
+        }
+    }
+
     @Test func `a profile of an earlier version has its session, and gets an ID with the next one`() async throws {
         try await withDesk { fixture in
             _ = try await fixture.login().result()

@@ -116,6 +116,25 @@ struct WatchTests {
         }
     }
 
+    @Test func `two watches tell an end once`() async throws {
+        try await withDesk { fixture in
+            _ = try await fixture.login("--profile", "work").result()
+            let variables = try notifySend(fixture)
+            let watches = try (0..<2).map { _ in try fixture.start(["watch", "--exec", Self.record], variables) }
+            for watch in watches {
+                _ = try await watch.line { $0 == "Watching: work" }
+                _ = try await resting(watch)
+            }
+            fixture.provider.revokeGrant(of: try #require(try fixture.stored(profile: "work").refreshToken).reveal())
+            _ = try await fixture.run("token", "--profile", "work", "--force-refresh")
+            try await waitUntil { try !events(fixture).isEmpty && !text(fixture, "notified").isEmpty }
+            for watch in watches { _ = try await resting(watch) }
+            for watch in watches { try await stop(watch) }
+            #expect(try events(fixture).count == 1)
+            #expect(text(fixture, "notified").components(separatedBy: "work: sign in again").count == 2)
+        }
+    }
+
     /// Waits until a watch is at rest, and returns the number of its pauses so far (proc_pid_status(5)).
     private func resting(_ watch: ChildProcess) async throws -> Int? {
         func status() -> String {
