@@ -157,7 +157,7 @@ struct IDTokenRequestTests {
         let other = digest.hash("another token")
         let wrong = [
             JSON.string(Base64URL.encode(Array(other.prefix(other.count / 2)))), .string(Base64URL.encode(hash)),
-            .string(Base64URL.encode(Array(hash.suffix(hash.count / 2)))), "", 1,
+            .string(Base64URL.encode(Array(hash.suffix(hash.count / 2)))), " ", 1,
         ]
         for value in wrong {
             let error = refusal {

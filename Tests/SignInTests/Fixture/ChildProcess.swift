@@ -126,3 +126,14 @@ final class ChildProcess: Sendable {
         }
     }
 }
+
+extension ChildProcess {
+    /// Whether it has opened the lock of a session, after it has read that.
+    var hasOpenedLock: Bool {
+        let folder = "/proc/\(id)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.contains {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)"))?.hasSuffix(".lock") == true
+        }
+    }
+}

@@ -155,6 +155,22 @@ struct SchemeRedirectTests {
         }
     }
 
+    /// The kernel gives it the path "NAME (deleted)", at which another user may have put a file.
+    @Test(arguments: [true, false])
+    func `a program that was removed is no handler of a scheme`(hasOther: Bool) async throws {
+        try await SchemeFixture.with { scheme in
+            let other = hasOther ? "cp /bin/true \"$0 (deleted)\"" : "true"
+            let script = "exec 3<\"$0\" && rm \"$0\" && \(other) && exec /proc/self/fd/3 \"$@\""
+            let line = scheme.fixture.loginArguments(["--redirect-uri", SchemeFixture.uri], client: "7pass")
+            let outcome = try await scheme.fixture.start(["sh", "-c", script, scheme.program], line, scheme.session)
+                .outcome()
+            let message = try outcome.failure(1, "unavailable")
+            #expect(message.hasPrefix("the path of this program is not known: "), "\(message)")
+            #expect(message.contains("another file is at ") == hasOther)
+            #expect(scheme.leftovers.isEmpty && scheme.fixture.browser.visits.isEmpty)
+        }
+    }
+
     @Test(arguments: [
         ["callback"], [":/callback"], ["a.b:/c", "--redirect-port", "0"], ["a.b:/c", "--redirect-host", "127.0.0.1"],
         ["a.b:/c", "--redirect-path", "/callback"],

@@ -83,7 +83,7 @@ struct BusyStoreTests {
             try await fixture.signIn()
             try await withHolder(of: 0, fixture) { _, _ in
                 let logout = try fixture.start(["logout", "--json", "--local", "--timeout", "200"])
-                while !Self.hasOpenedLock(logout.id) {
+                while !logout.hasOpenedLock {
                     try Task.checkCancellation()
                     await Task.yield()
                 }
@@ -91,14 +91,6 @@ struct BusyStoreTests {
                 try await logout.outcome().failure(1, "terminated")
             }
             #expect(fixture.stored.count == 1)
-        }
-    }
-
-    private static func hasOpenedLock(_ id: pid_t) -> Bool {
-        let folder = "/proc/\(id)/fd"
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return names.contains {
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)"))?.hasSuffix(".lock") == true
         }
     }
 }

@@ -3,6 +3,7 @@ import AppAuthSession
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// No room to write: a limit on the size of files simulates a full disk.
@@ -46,6 +47,7 @@ struct FullDiskTests {
             // The old session is intact, and new callers wait, since its refresh token has been used.
             #expect(try fixture.session() == before)
             let waiting = try fixture.start(token)
+            try await waitUntil { waiting.hasOpenedLock }
             try await limit(refreshing, "unlimited")
             let (first, second) = (try await refreshing.outcome(), try await waiting.outcome())
             let printed = try #require(try first.result()["access_token"]?.string)
