@@ -76,17 +76,19 @@ struct Logout: Command {
             signedOut = try await signOut(
                 of: store, of: profile, within: rest, endsBrowserSession: endsBrowserSession, console)
         }
-        if let source = store.flatMap(StateFolder.profile) ?? profile, signedOut.hadSession {
+        // Whose session it was, if its place is named after a profile.
+        let named = store.flatMap(StateFolder.profile).flatMap { named in
+            signedOut.record.map(named.hasSession) != false ? named : nil
+        }
+        if let source = named ?? profile, signedOut.hadSession {
             try await signOut(ofSessionsFrom: source, until: deadline, console)
         }
         // The provider decides how long the sign-out takes. Another session is there if the user has signed in again.
         let isBack = signedOut.hadSession ? try await store?.load() != nil : false
-        // A session that the profile has left behind in another store says nothing about it.
-        let named = store.flatMap { store in
-            StateFolder.profile(of: store).flatMap { $0.hasSession(in: store) ? $0 : nil }
-        }
         let isReused = (try? profile?.known)?.id != known?.id
-        let forgotten = forget && !isBack && !isReused ? profile ?? named : nil
+        // A session that the profile has left behind in another store says nothing about it.
+        let left = named.flatMap { named in store.flatMap { named.hasSession(in: $0) ? named : nil } }
+        let forgotten = forget && !isBack && !isReused ? profile ?? left : nil
         try forgotten?.forget()
         if isDamaged, let profile, !signedOut.hadSession { throw profile.hasLostItsSession }
         var lines = signedOut.hadSession ? ["Signed out."] : []

@@ -70,6 +70,12 @@ struct OwnSessionTests {
             _ = try await fixture.start(fixture.loginArguments(place)).outcome().result()
             try await fixture.run("token", "--profile", "old", "--json").failure(1, "invalid_configuration")
             _ = try await fixture.run("token", "--profile", "work", "--json").result()
+            // Nor is a name forgotten with the session of another one.
+            _ = try await fixture.login("--profile", "old", "--store", "file:\(fixture.home)/elsewhere.json").result()
+            let file = "file:\(fixture.sessions)/old.json"
+            let outcome = try await fixture.run("logout", "--store", file, "--forget", "--local")
+            #expect(outcome.status == 0 && !outcome.output.contains("Forgot"), "\(outcome)")
+            #expect(try await user(fixture, "old") == "alice")
         }
     }
 
