@@ -29,7 +29,9 @@ struct FoundTable: Sendable {
         in schema: String?, _ name: String, on connection: Connection, until deadline: ContinuousClock.Instant
     ) async throws {
         let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
-        let rows = try await connection.query(Self.find, [.text(identifier)], until: deadline)
+        let numbers = try await connection.query(Self.numbers, [.text(identifier)], until: deadline).first
+        let rows = try await connection.query(
+            Self.find, (numbers ?? [nil, nil, nil]).map(DatabaseValue.init(bytes:)), until: deadline)
         guard let row = rows.first, row.count == 9, let database = row[0], let role = row[1] else {
             throw DatabaseError(message: "the catalog has another form")
         }
@@ -77,36 +79,31 @@ struct FoundTable: Sendable {
         throw AuthError.database(place, .denied, "may not be used by the role \(role.foundText): \(reason)")
     }
 
-    /// A row for each owner that is not always trusted, and one if there is none. `$1` the quoted identifier.
+    /// The numbers of the table, of its row type, and of the type for arrays of its rows. `$1` the quoted identifier.
+    private static let numbers = """
+        SELECT relation.oid, reltype, typarray FROM pg_catalog.pg_class AS relation LEFT JOIN pg_catalog.pg_type AS type ON \
+        type.oid \(eq) reltype WHERE relation.oid \(eq) pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid
+        """
+
+    /// A row for each owner that is not always trusted, and one if there is none. `$1`, `$2` and `$3` the ``numbers``.
     ///
     /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
     /// a member of is not: before PostgreSQL 16, each role can make others its members.
     ///
-    /// What other roles create must not make this slow. So it reads to what the parts of the table refer, not what refers to
-    /// them: a foreign key to the table that PostgreSQL enforces has triggers there. It also reads the operator classes, which
-    /// only superusers can create: `pg_depend` lacks the use of one for a whole row.
+    /// What other roles create must not make this slow. So it reads to what the parts of the table refer, and hardly what refers
+    /// to them. And the numbers are values, for which PostgreSQL does not expect as many rows as it has found for other tables.
     private static let find = """
-        WITH found AS (SELECT relation.oid AS id, relowner, relacl, reltype, nspname, nspowner, relkind \(eq) \
+        WITH found AS (SELECT relation.oid AS id, relowner, relacl, nspname, nspowner, relkind \(eq) \
         'r'::pg_catalog."char" AND relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" AND NOT EXISTS (SELECT FROM \
-        pg_catalog.pg_inherits WHERE inhparent \(eq) relation.oid OR inhrelid \(eq) relation.oid) AS is_table FROM \
+        pg_catalog.pg_inherits WHERE inhparent \(eq) \(table) OR inhrelid \(eq) \(table)) AS is_table FROM \
         pg_catalog.pg_class AS relation JOIN pg_catalog.pg_namespace AS schema ON schema.oid \(eq) relnamespace WHERE \
-        relation.oid \(eq) pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid), \
-        part(class, id) AS (SELECT \(number("pg_class")), id FROM found UNION ALL SELECT \(number("pg_class")), indexrelid \
-        FROM found JOIN pg_catalog.pg_index ON indrelid \(eq) id \(part("pg_attrdef", "adrelid")) \
-        \(part("pg_constraint", "conrelid")) \(part("pg_rewrite", "ev_class")) \(part("pg_policy", "polrelid")) \
-        \(part("pg_statistic_ext", "stxrelid"))), \
-        foreign_to_it(class, id) AS (SELECT CASE WHEN tgisinternal THEN \(number("pg_constraint")) ELSE \
-        \(number("pg_trigger")) END, CASE WHEN tgisinternal THEN tgconstraint ELSE pg_trigger.oid END FROM found JOIN \
-        pg_catalog.pg_trigger ON tgrelid \(eq) found.id UNION ALL SELECT \(number("pg_opclass")), opclass.oid FROM found \
-        JOIN pg_catalog.pg_type ON pg_type.oid \(eq) reltype JOIN pg_catalog.pg_opclass AS opclass ON opcintype \(eq) \
-        reltype OR opcintype \(eq) typarray UNION ALL SELECT refclassid, refobjid FROM part JOIN pg_catalog.pg_depend ON \
-        classid \(eq) class AND objid \(eq) id WHERE refobjid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid AND refclassid \
-        OPERATOR(pg_catalog.<>) \(number("pg_namespace")) AND NOT EXISTS (SELECT FROM part AS own WHERE own.class \(eq) \
-        refclassid AND own.id \(eq) refobjid)), \
+        relation.oid \(eq) \(table)), \
+        part(class, id, expressions) AS (\(parts.joined(separator: " UNION ALL "))), \
+        foreign_to_it(class, id) AS (\(foreigners.joined(separator: " UNION ALL "))), \
         owned(what, owner) AS (SELECT 'the table'::pg_catalog.text, relowner FROM found UNION ALL SELECT 'the schema \
         of'::pg_catalog.text, nspowner FROM found UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) \
         privilege_type OPERATOR(pg_catalog.||) ' for'::pg_catalog.text, grantee FROM (SELECT relacl FROM found UNION ALL \
-        SELECT attacl FROM found JOIN pg_catalog.pg_attribute ON attrelid \(eq) id) AS lists(acl) JOIN LATERAL \
+        SELECT attacl FROM pg_catalog.pg_attribute WHERE attrelid \(eq) \(table)) AS lists(acl) JOIN LATERAL \
         pg_catalog.aclexplode(acl) ON true WHERE grantee \(eq) 0::pg_catalog.oid OR privilege_type \(eq) \
         'TRIGGER'::pg_catalog.text OR privilege_type \(eq) 'REFERENCES'::pg_catalog.text), \
         untrusted(what, owner) AS (SELECT what, CASE WHEN owner \(eq) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.text ELSE \
@@ -121,18 +118,72 @@ struct FoundTable: Sendable {
         FROM (VALUES (1)) AS one LEFT JOIN found ON true LEFT JOIN untrusted ON true
         """
 
+    /// The parts of the table, with what PostgreSQL keeps of their expressions.
+    private static let parts =
+        [
+            "SELECT \(number("pg_class")), \(table), NULL::pg_catalog.text",
+            """
+            SELECT \(number("pg_class")), indexrelid, pg_catalog.concat(indexprs, indpred) FROM pg_catalog.pg_index \
+            WHERE indrelid \(eq) \(table)
+            """,
+        ]
+        + [
+            ("pg_attrdef", "adrelid", "adbin"), ("pg_constraint", "conrelid", "conbin"),
+            ("pg_rewrite", "ev_class", "ev_qual, ev_action"), ("pg_policy", "polrelid", "polqual, polwithcheck"),
+            ("pg_statistic_ext", "stxrelid", "stxexprs"),
+        ].map { catalog, relation, expressions in
+            """
+            SELECT \(number(catalog)), oid, pg_catalog.concat(\(expressions)) FROM pg_catalog.\(catalog) \
+            WHERE \(relation) \(eq) \(table)
+            """
+        }
+
+    private static let foreigners = [
+        // A foreign key to the table has triggers there if PostgreSQL enforces it.
+        """
+        SELECT CASE WHEN tgisinternal THEN \(number("pg_constraint")) ELSE \(number("pg_trigger")) END, \
+        CASE WHEN tgisinternal THEN tgconstraint ELSE oid END FROM pg_catalog.pg_trigger WHERE tgrelid \(eq) \(table)
+        """,
+        // Since PostgreSQL 18, there are foreign keys that it does not enforce yet. They refer to an index of the table, to which
+        // hardly anything else does: the 1001st object that does counts as one.
+        """
+        SELECT classid, objid FROM (SELECT classid, objid, pg_catalog.row_number() OVER () AS place FROM pg_catalog.pg_index \
+        JOIN LATERAL (SELECT classid, objid FROM pg_catalog.pg_depend WHERE refclassid \(eq) \(number("pg_class")) AND \
+        refobjid \(eq) indexrelid ORDER BY refobjsubid LIMIT 1001) AS one ON true WHERE indrelid \(eq) \(table) AND \
+        pg_catalog.current_setting('server_version_num'::pg_catalog.text)::pg_catalog.int4 OPERATOR(pg_catalog.>=) \
+        180000::pg_catalog.int4) AS referring WHERE place OPERATOR(pg_catalog.>) 1000::pg_catalog.int8 OR \
+        classid \(eq) \(number("pg_constraint")) AND (SELECT contype FROM pg_catalog.pg_constraint WHERE oid \(eq) objid) \
+        \(eq) 'f'::pg_catalog."char"
+        """,
+        // What pg_depend refers to, and then what PostgreSQL chooses without an entry there: for whole rows, an operator class
+        // and a cast to one of its own types, and in expressions, some types: of an empty ARRAY[], and after RETURNING.
+        """
+        SELECT refclassid, refobjid FROM part JOIN pg_catalog.pg_depend ON classid \(eq) class AND objid \(eq) id WHERE \
+        refobjid OPERATOR(pg_catalog.>=) \(foreign) AND refclassid OPERATOR(pg_catalog.<>) \(number("pg_namespace")) AND \
+        NOT EXISTS (SELECT FROM part AS own WHERE own.class \(eq) refclassid AND own.id \(eq) refobjid)
+        """,
+        """
+        SELECT \(number("pg_opclass")), oid FROM pg_catalog.pg_opclass WHERE opcintype \(eq) \(row) OR opcintype \(eq) \(rows)
+        """,
+        """
+        SELECT \(number("pg_cast")), oid FROM pg_catalog.pg_cast WHERE (castsource \(eq) \(row) OR castsource \(eq) \(rows)) \
+        AND casttarget OPERATOR(pg_catalog.<) \(foreign)
+        """,
+        """
+        SELECT \(number("pg_type")), type FROM part JOIN LATERAL pg_catalog.regexp_matches(expressions, \
+        ':[A-Za-z_]*typ(?:e|id|eid|eId) ([0-9]+)'::pg_catalog.text, 'g'::pg_catalog.text) AS one(match) ON true JOIN LATERAL \
+        (SELECT match[1]::pg_catalog.oid) AS named(type) ON true WHERE type OPERATOR(pg_catalog.>=) \(foreign) AND \
+        (type \(eq) \(row) OR type \(eq) \(rows)) IS NOT TRUE
+        """,
+    ]
+
     private static let eq = "OPERATOR(pg_catalog.=)"
+    private static let (table, row, rows) = ("$1::pg_catalog.oid", "$2::pg_catalog.oid", "$3::pg_catalog.oid")
+    /// The first number of what does not belong to PostgreSQL itself.
+    private static let foreign = "16384::pg_catalog.oid"
 
     /// The number of a catalog, by which `pg_depend` names the kind of an object.
     private static func number(_ catalog: String) -> String {
         "'pg_catalog.\(catalog)'::pg_catalog.regclass::pg_catalog.oid"
-    }
-
-    /// The parts of the table that are in a catalog.
-    private static func part(_ catalog: String, _ table: String) -> String {
-        """
-        UNION ALL SELECT \(number(catalog)), part.oid FROM found \
-        JOIN pg_catalog.\(catalog) AS part ON part.\(table) \(eq) found.id
-        """
     }
 }

@@ -1,5 +1,5 @@
 -- The sessions of swift-appauth, schema 1. PostgreSQLDatabase.createTable() runs this file, with the schema and name of its
--- table in place of appauth_session.
+-- table in place of the one below. No comment may name it: a name can contain a line break, at which a comment ends.
 --
 -- Neither number is ever given twice, even if a row is deleted and created again, or if a standby that lacks the latest
 -- rows is promoted: each starts from the time in microseconds.

@@ -184,6 +184,7 @@ struct HostileRoleTests {
                 ALTER TABLE appauth_session ADD tenant text COLLATE "C" DEFAULT current_user NOT NULL CHECK (tenant <> ''),
                 ADD number int8 GENERATED ALWAYS AS IDENTITY, ADD size int4 GENERATED ALWAYS AS (length(key)) STORED,
                 ADD times tstzrange, ADD tags text[] DEFAULT '{}', ADD UNIQUE (tenant, key),
+                ADD CHECK (ARRAY[appauth_session] IS NOT NULL), ADD note varchar(20000) DEFAULT CURRENT_USER::varchar(30000),
                 ADD EXCLUDE USING gist (times WITH &&), ENABLE ROW LEVEL SECURITY;
                 CREATE INDEX ON appauth_session USING gin (tags); CREATE INDEX ON appauth_session (lower(key) text_pattern_ops);
                 CREATE POLICY p ON appauth_session USING (tenant = current_user);
@@ -211,6 +212,8 @@ struct HostileRoleTests {
                 CREATE TYPE public.mood AS ENUM ('a', 'b');
                 CREATE FUNCTION public.mood(text) RETURNS public.mood LANGUAGE sql AS 'SELECT NULL::public.mood';
                 CREATE CAST (text AS public.mood) WITH FUNCTION public.mood(text) AS IMPLICIT;
+                CREATE FUNCTION public.mood(appauth_session) RETURNS public.mood LANGUAGE sql AS 'SELECT NULL::public.mood';
+                CREATE CAST (appauth_session AS public.mood) WITH FUNCTION public.mood(appauth_session) AS IMPLICIT;
                 CREATE OPERATOR public.!== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text, NEGATOR = ===);
                 CREATE OPERATOR public.=== (FUNCTION = mallory.touch, LEFTARG = text, RIGHTARG = text, NEGATOR = !==);
                 """)
@@ -235,6 +238,19 @@ struct HostileRoleTests {
             let error = try #require(
                 await authError { try await PostgreSQLDatabase(role.connection).store(for: "one").load() })
             #expect(error.message.contains(": 'function \"\(name)\"()' could let another role"), "\(error)")
+        }
+    }
+
+    /// At a line break, a comment of `schema.sql` would end.
+    @Test func `a line break in the name of a schema adds no statement to those that create the table`() async throws {
+        let schema = "\"x\n; CREATE TABLE public.injected (); --\""
+        try await withHostileRole(path: schema) { server, role in
+            try server.sql("GRANT CREATE ON SCHEMA public TO \(role.service); CREATE SCHEMA \(schema)")
+            try server.sql("GRANT ALL ON SCHEMA \(schema) TO \(role.service)")
+            let database = try PostgreSQLDatabase(role.connection)
+            try await database.createTable()
+            try await useAll(of: database.store(for: "one"))
+            #expect(try server.sql("SELECT to_regclass('public.injected') IS NULL") == "t")
         }
     }
 

@@ -104,6 +104,23 @@ struct Intrusion: Sendable, CustomTestStringConvertible {
         Intrusion(
             adding: "CHECK (ARRAY[appauth_session] IS NOT NULL)", after: defaultClass(of: "appauth_session[]"),
             "'operator class theirs for"),
+        // Nor that these functions look for a cast to text.
+        Intrusion(
+            adding: "CHECK ('x'::text || appauth_session <> '')", after: cast(of: "appauth_session"),
+            "'cast from appauth_session to text'"),
+        Intrusion(
+            adding: "CHECK (quote_literal(ARRAY[appauth_session]) <> '')",
+            after: cast(of: "appauth_session[]"),
+            "'cast from appauth_session[] to text'"),
+        // Nor what the type of an empty array is.
+        Intrusion(
+            adding: "CHECK (quote_literal(ARRAY[]::mallory.short[]) <> '')", after: cast(of: "mallory.short[]"),
+            "'type mallory.short[]'"),
+        Intrusion(
+            """
+            \(cast(of: "mallory.short[]"));
+            CREATE POLICY p ON appauth_session USING (quote_literal(ARRAY[]::mallory.short[]) <> '')
+            """, "'type mallory.short[]'"),
     ]
 
     private static let function = "'function mallory.touch(text)'"
@@ -118,6 +135,15 @@ struct Intrusion: Sendable, CustomTestStringConvertible {
         CREATE FUNCTION mallory.compare(\(type), \(type)) RETURNS int4 IMMUTABLE LANGUAGE plpgsql AS
         $$ BEGIN PERFORM mallory.touch('c'); RETURN 0; END $$; ALTER FUNCTION mallory.compare OWNER TO MALLORY;
         CREATE OPERATOR CLASS theirs DEFAULT FOR TYPE \(type) USING btree AS FUNCTION 1 mallory.compare(\(type), \(type))
+        """
+    }
+
+    /// A cast with a function of the hostile role.
+    private static func cast(of type: String) -> String {
+        """
+        CREATE FUNCTION mallory.text(\(type)) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM mallory.touch('c'); RETURN 'x'; END $$; ALTER FUNCTION mallory.text OWNER TO MALLORY;
+        CREATE CAST (\(type) AS text) WITH FUNCTION mallory.text(\(type))
         """
     }
 }
