@@ -1,4 +1,4 @@
-package import AppAuthProtocol
+internal import AppAuthProtocol
 internal import Glibc
 
 /// The program of this process.

@@ -210,7 +210,10 @@ struct Login: Command {
     private func deviceLine(_ chosen: SignInTarget) -> SignInLine {
         // An issuer that is no agreement here is none in that line either.
         let isChosen = chosen.configuration.provider?.resource == nil
-        var words = ["device"] + (isChosen ? provider.words : []) + ["--client-id", chosen.configuration.clientID]
+        var words = ["device"] + (isChosen ? provider.words : [])
+        // One that was registered for the resource is found there again. In the line, it would pass for the user's choice at
+        // whichever server the resource names by then.
+        if chosen.registered?.isOurs != true { words += ["--client-id", chosen.configuration.clientID] }
         func add(_ option: String, _ value: String?) { if let value { words += [option, value] } }
         for resource in target.resource { add("--resource", resource) }
         words += client.words + trust.words
