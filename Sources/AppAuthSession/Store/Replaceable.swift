@@ -3,7 +3,7 @@ internal import AppAuthProtocol
 /// The session that a new one may replace in the store. A sign-in takes minutes, in which another one may have stored a
 /// session of another user, or for other resources.
 package struct Replaceable: Sendable {
-    package let former: AuthStateRecord?
+    private let former: AuthStateRecord?
     /// The profile of the new session: by default, that of the one whose place it takes.
     package var profileID: String?
     private let mustBeThere: Bool

@@ -7,9 +7,8 @@ internal import JOSE
 /// Its session is named after it. Beside it, `NAME.profile` has the command line of the sign-in, without secrets, so that
 /// the user can sign in again with the name alone. It outlives the session.
 ///
-/// The file has an ID too, which each session of the profile repeats. Until the profile is forgotten, no sign-in but its
-/// own replaces such a session, and no command takes another session for one of this profile, whatever paths and options
-/// lead to it.
+/// The file has an ID too, which each session of the profile repeats. Until the profile is forgotten, only its own sign-ins
+/// replace such a session, and no command takes another session for one of this profile.
 struct Profile: Hashable, Sendable {
     let name: String
 
