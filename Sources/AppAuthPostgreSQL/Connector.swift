@@ -35,15 +35,15 @@ final class Connector: Sendable {
     ) async throws -> (Connection, FoundTable) {
         let connection = try await opened(until: deadline)
         try await checkSession(of: connection, until: deadline)
-        // The name may be found with the role's own search_path, and nothing else is: there, other roles may be able to
-        // create operators and functions that fit better than those of pg_catalog. pg_temp comes first if it is not named.
         let found = try await FoundTable(in: name.schema, name.table, on: connection, until: deadline)
-        let all = [("search_path", "pg_catalog, pg_temp")] + settings
-        let calls = all.indices.map {
-            "pg_catalog.set_config($\(2 * $0 + 1)::pg_catalog.text, $\(2 * $0 + 2)::pg_catalog.text, false)"
+        if !settings.isEmpty {
+            let calls = settings.indices.map {
+                "pg_catalog.set_config($\(2 * $0 + 1)::pg_catalog.text, $\(2 * $0 + 2)::pg_catalog.text, false)"
+            }
+            _ = try await connection.query(
+                "SELECT " + calls.joined(separator: ", "), settings.flatMap { [.text($0.0), .text($0.1)] },
+                until: deadline)
         }
-        _ = try await connection.query(
-            "SELECT " + calls.joined(separator: ", "), all.flatMap { [.text($0.0), .text($0.1)] }, until: deadline)
         return (connection, found)
     }
 

@@ -4,9 +4,10 @@ internal import JOSE
 /// What the server has under the name of a table.
 ///
 /// Another role of the database must not be able to let its code run as the role that uses the table, or replace the table. So
-/// trusted roles must own the table and its schema, and only they may add to it. What PostgreSQL chooses by itself for a type,
-/// an operator or a foreign key is not in its catalog, so the table must have no foreign key, and use only what belongs to
-/// PostgreSQL itself. Nor may it have a trigger, which has no owner. All this is checked whenever a connection is opened.
+/// trusted roles must own the table and its schema, and only they may add to it. What an expression runs cannot be read from the
+/// catalog: PostgreSQL chooses casts, operators and types by itself. So the table may have the expressions of `schema.sql` and no
+/// other, no trigger and no foreign key, and nothing that does not belong to PostgreSQL itself. All this is checked whenever a
+/// connection is opened.
 struct FoundTable: Sendable {
     /// Where the table is, or where it would be created.
     let table: SessionTable
@@ -17,25 +18,31 @@ struct FoundTable: Sendable {
     /// and of tables that inherit from it are not known here.
     private let isTable: Bool
     private let role: String
-    /// A trigger or a foreign key, or something that the table uses and that does not belong to PostgreSQL itself.
+    /// What the table may not have: a trigger, for example, or something that does not belong to PostgreSQL itself.
     private let foreign: String?
     /// What roles have that are not always trusted: the table, for example.
     private let owned: [(what: String, role: String)]
 
+    /// From here on, the `search_path` of the connection is `pg_catalog, pg_temp`.
+    ///
     /// - Parameters:
-    ///   - schema: Where it is, or is to be created; nil for the connection's `search_path`.
+    ///   - schema: Where it is, or is to be created; nil for the role's own `search_path`.
     ///   - name: The name of the table alone.
     init(
         in schema: String?, _ name: String, on connection: Connection, until deadline: ContinuousClock.Instant
     ) async throws {
         let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
-        let numbers = try await connection.query(Self.numbers, [.text(identifier)], until: deadline).first
-        let rows = try await connection.query(
-            Self.find, (numbers ?? [nil, nil, nil]).map(DatabaseValue.init(bytes:)), until: deadline)
+        let place = try await connection.query(Self.place, [.text(identifier)], until: deadline).first
+        // In the role's own path, other roles may be able to create operators and functions that fit better than those of
+        // pg_catalog. pg_temp comes first if it is not named.
+        _ = try await connection.query(
+            "SELECT pg_catalog.set_config('search_path'::pg_catalog.text, 'pg_catalog, pg_temp'::pg_catalog.text, false)",
+            until: deadline)
+        let rows = try await connection.query(Self.find, [.bytes(place?.first ?? nil)], until: deadline)
         guard let row = rows.first, row.count == 9, let database = row[0], let role = row[1] else {
             throw DatabaseError(message: "the catalog has another form")
         }
-        guard let schema = schema ?? row[2]?.text else {
+        guard let schema = schema ?? row[2]?.text ?? place?.last??.text else {
             throw DatabaseError(state: "3F000", message: "the search_path has no schema for the table \(name)")
         }
         table = SessionTable(database: database.text, schema: schema, name: name)
@@ -70,8 +77,9 @@ struct FoundTable: Sendable {
                 """
         } else if let foreign {
             reason = """
-                \(foreign.foundText) could let another role run code as \(role.foundText). The table may have no trigger and no \
-                foreign key, and may use only what belongs to PostgreSQL itself. An administrator has to drop it, or what uses it
+                \(foreign.foundText) could let another role run code as \(role.foundText). The table may have no trigger, foreign \
+                key or expression but those of schema.sql, and nothing that does not belong to PostgreSQL itself. An \
+                administrator has to drop it, or what uses it
                 """
         } else {
             return
@@ -79,111 +87,68 @@ struct FoundTable: Sendable {
         throw AuthError.database(place, .denied, "may not be used by the role \(role.foundText): \(reason)")
     }
 
-    /// The numbers of the table, of its row type, and of the type for arrays of its rows. `$1` the quoted identifier.
-    private static let numbers = """
-        SELECT relation.oid, reltype, typarray FROM pg_catalog.pg_class AS relation LEFT JOIN pg_catalog.pg_type AS type ON \
-        type.oid \(eq) reltype WHERE relation.oid \(eq) pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid
-        """
+    /// The number of the table, and the schema where the role creates tables. `$1` the quoted identifier.
+    private static let place =
+        "SELECT pg_catalog.to_regclass($1::pg_catalog.text)::pg_catalog.oid, pg_catalog.current_schema()"
 
-    /// A row for each owner that is not always trusted, and one if there is none. `$1`, `$2` and `$3` the ``numbers``.
+    /// A row for each owner that is not always trusted, and one if there is none. `$1` the number of the table.
     ///
     /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
     /// a member of is not: before PostgreSQL 16, each role can make others its members.
     ///
     /// What other roles create must not make this slow. So it reads to what the parts of the table refer, and hardly what refers
-    /// to them. And the numbers are values, for which PostgreSQL does not expect as many rows as it has found for other tables.
+    /// to them. And the number is a value, for which PostgreSQL does not expect as many rows as it has found for other tables.
     private static let find = """
-        WITH found AS (SELECT relation.oid AS id, relowner, relacl, nspname, nspowner, relkind \(eq) \
-        'r'::pg_catalog."char" AND relpersistence OPERATOR(pg_catalog.<>) 't'::pg_catalog."char" AND NOT EXISTS (SELECT FROM \
-        pg_catalog.pg_inherits WHERE inhparent \(eq) \(table) OR inhrelid \(eq) \(table)) AS is_table FROM \
-        pg_catalog.pg_class AS relation JOIN pg_catalog.pg_namespace AS schema ON schema.oid \(eq) relnamespace WHERE \
-        relation.oid \(eq) \(table)), \
-        part(class, id, expressions) AS (\(parts.joined(separator: " UNION ALL "))), \
-        foreign_to_it(class, id) AS (\(foreigners.joined(separator: " UNION ALL "))), \
-        owned(what, owner) AS (SELECT 'the table'::pg_catalog.text, relowner FROM found UNION ALL SELECT 'the schema \
-        of'::pg_catalog.text, nspowner FROM found UNION ALL SELECT 'the privilege '::pg_catalog.text OPERATOR(pg_catalog.||) \
-        privilege_type OPERATOR(pg_catalog.||) ' for'::pg_catalog.text, grantee FROM (SELECT relacl FROM found UNION ALL \
-        SELECT attacl FROM pg_catalog.pg_attribute WHERE attrelid \(eq) \(table)) AS lists(acl) JOIN LATERAL \
-        pg_catalog.aclexplode(acl) ON true WHERE grantee \(eq) 0::pg_catalog.oid OR privilege_type \(eq) \
-        'TRIGGER'::pg_catalog.text OR privilege_type \(eq) 'REFERENCES'::pg_catalog.text), \
-        untrusted(what, owner) AS (SELECT what, CASE WHEN owner \(eq) 0::pg_catalog.oid THEN 'PUBLIC'::pg_catalog.text ELSE \
-        COALESCE(rolname::pg_catalog.text, owner::pg_catalog.text) END FROM owned LEFT JOIN pg_catalog.pg_roles AS role ON \
-        role.oid \(eq) owner WHERE (rolsuper OR rolname \(eq) CURRENT_USER OR rolname \(eq) \
-        'pg_database_owner'::pg_catalog.name OR role.oid \(eq) (SELECT datdba FROM pg_catalog.pg_database WHERE datname \
-        \(eq) pg_catalog.current_database())) IS NOT TRUE) \
-        SELECT pg_catalog.current_database(), CURRENT_USER, COALESCE(nspname, pg_catalog.current_schema()), id IS NOT NULL, \
-        is_table, (SELECT description FROM pg_catalog.pg_description WHERE objoid \(eq) id AND classoid \(eq) \
-        \(number("pg_class")) AND objsubid \(eq) 0::pg_catalog.int4), (SELECT COALESCE(pg_catalog.pg_describe_object(class, \
-        foreign_to_it.id, 0::pg_catalog.int4), foreign_to_it.id::pg_catalog.text) FROM foreign_to_it LIMIT 1), what, owner \
+        WITH found AS (
+            SELECT relation.oid AS id, relowner, relacl, nspname, nspowner, relkind = 'r' AND relpersistence <> 't' AND NOT
+                EXISTS (SELECT FROM pg_inherits WHERE inhparent = $1::oid OR inhrelid = $1::oid) AS is_table
+            FROM pg_class AS relation JOIN pg_namespace AS schema ON schema.oid = relnamespace WHERE relation.oid = $1::oid),
+        part(class, id, has_own_expression) AS (
+            SELECT 'pg_class'::regclass, $1::oid, false
+            UNION ALL SELECT 'pg_attrdef'::regclass, oid,
+                (pg_get_expr(adbin, adrelid) = 'now()' OR pg_get_expr(adbin, adrelid) =
+                '(("extract"(''epoch''::text, clock_timestamp()) * (1000000)::numeric))::bigint') IS NOT TRUE
+                FROM pg_attrdef WHERE adrelid = $1::oid
+            UNION ALL SELECT 'pg_class'::regclass, indexrelid, indexprs IS NOT NULL OR indpred IS NOT NULL
+                FROM pg_index WHERE indrelid = $1::oid
+            UNION ALL SELECT 'pg_constraint'::regclass, oid, conbin IS NOT NULL FROM pg_constraint WHERE conrelid = $1::oid
+            UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxexprs IS NOT NULL
+                FROM pg_statistic_ext WHERE stxrelid = $1::oid
+            UNION ALL SELECT 'pg_rewrite'::regclass, oid, true FROM pg_rewrite WHERE ev_class = $1::oid
+            UNION ALL SELECT 'pg_policy'::regclass, oid, true FROM pg_policy WHERE polrelid = $1::oid),
+        refused(class, id) AS (
+            SELECT class, id FROM part WHERE has_own_expression
+            -- A foreign key to the table has triggers there if PostgreSQL enforces it.
+            UNION ALL SELECT CASE WHEN tgisinternal THEN 'pg_constraint' ELSE 'pg_trigger' END::regclass,
+                CASE WHEN tgisinternal THEN tgconstraint ELSE oid END FROM pg_trigger WHERE tgrelid = $1::oid
+            -- Since PostgreSQL 18, there are foreign keys that it does not enforce yet. They refer to an index of the table, to
+            -- which hardly anything else does: the 1001st object that does counts as one.
+            UNION ALL SELECT classid, objid FROM (
+                SELECT classid, objid, row_number() OVER () AS place FROM pg_index JOIN LATERAL (
+                    SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = indexrelid
+                    ORDER BY refobjsubid LIMIT 1001) AS one ON true
+                WHERE indrelid = $1::oid AND current_setting('server_version_num')::int4 >= 180000) AS referring
+                WHERE place > 1000 OR classid = 'pg_constraint'::regclass AND
+                    (SELECT contype FROM pg_constraint WHERE oid = objid) = 'f'
+            -- The numbers of what belongs to PostgreSQL itself are lower.
+            UNION ALL SELECT refclassid, refobjid FROM part JOIN pg_depend ON classid = class AND objid = id
+                WHERE refobjid >= 16384 AND refclassid <> 'pg_namespace'::regclass AND
+                    NOT EXISTS (SELECT FROM part AS own WHERE own.class = refclassid AND own.id = refobjid)),
+        owned(what, owner) AS (
+            SELECT 'the table', relowner FROM found
+            UNION ALL SELECT 'the schema of', nspowner FROM found
+            UNION ALL SELECT 'the privilege ' || privilege_type || ' for', grantee FROM (
+                SELECT relacl FROM found UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = $1::oid) AS lists(acl)
+                JOIN LATERAL aclexplode(acl) ON true
+                WHERE grantee = 0 OR privilege_type = 'TRIGGER' OR privilege_type = 'REFERENCES'),
+        untrusted(what, owner) AS (
+            SELECT what, CASE WHEN owner = 0 THEN 'PUBLIC' ELSE COALESCE(rolname::text, owner::text) END
+            FROM owned LEFT JOIN pg_roles AS role ON role.oid = owner
+            WHERE (rolsuper OR rolname = CURRENT_USER OR rolname = 'pg_database_owner' OR
+                role.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())) IS NOT TRUE)
+        SELECT current_database(), CURRENT_USER, nspname, id IS NOT NULL, is_table,
+            (SELECT description FROM pg_description WHERE objoid = id AND classoid = 'pg_class'::regclass AND objsubid = 0),
+            (SELECT COALESCE(pg_describe_object(class, refused.id, 0), refused.id::text) FROM refused LIMIT 1), what, owner
         FROM (VALUES (1)) AS one LEFT JOIN found ON true LEFT JOIN untrusted ON true
         """
-
-    /// The parts of the table, with what PostgreSQL keeps of their expressions.
-    private static let parts =
-        [
-            "SELECT \(number("pg_class")), \(table), NULL::pg_catalog.text",
-            """
-            SELECT \(number("pg_class")), indexrelid, pg_catalog.concat(indexprs, indpred) FROM pg_catalog.pg_index \
-            WHERE indrelid \(eq) \(table)
-            """,
-        ]
-        + [
-            ("pg_attrdef", "adrelid", "adbin"), ("pg_constraint", "conrelid", "conbin"),
-            ("pg_rewrite", "ev_class", "ev_qual, ev_action"), ("pg_policy", "polrelid", "polqual, polwithcheck"),
-            ("pg_statistic_ext", "stxrelid", "stxexprs"),
-        ].map { catalog, relation, expressions in
-            """
-            SELECT \(number(catalog)), oid, pg_catalog.concat(\(expressions)) FROM pg_catalog.\(catalog) \
-            WHERE \(relation) \(eq) \(table)
-            """
-        }
-
-    private static let foreigners = [
-        // A foreign key to the table has triggers there if PostgreSQL enforces it.
-        """
-        SELECT CASE WHEN tgisinternal THEN \(number("pg_constraint")) ELSE \(number("pg_trigger")) END, \
-        CASE WHEN tgisinternal THEN tgconstraint ELSE oid END FROM pg_catalog.pg_trigger WHERE tgrelid \(eq) \(table)
-        """,
-        // Since PostgreSQL 18, there are foreign keys that it does not enforce yet. They refer to an index of the table, to which
-        // hardly anything else does: the 1001st object that does counts as one.
-        """
-        SELECT classid, objid FROM (SELECT classid, objid, pg_catalog.row_number() OVER () AS place FROM pg_catalog.pg_index \
-        JOIN LATERAL (SELECT classid, objid FROM pg_catalog.pg_depend WHERE refclassid \(eq) \(number("pg_class")) AND \
-        refobjid \(eq) indexrelid ORDER BY refobjsubid LIMIT 1001) AS one ON true WHERE indrelid \(eq) \(table) AND \
-        pg_catalog.current_setting('server_version_num'::pg_catalog.text)::pg_catalog.int4 OPERATOR(pg_catalog.>=) \
-        180000::pg_catalog.int4) AS referring WHERE place OPERATOR(pg_catalog.>) 1000::pg_catalog.int8 OR \
-        classid \(eq) \(number("pg_constraint")) AND (SELECT contype FROM pg_catalog.pg_constraint WHERE oid \(eq) objid) \
-        \(eq) 'f'::pg_catalog."char"
-        """,
-        // What pg_depend refers to, and then what PostgreSQL chooses without an entry there: for whole rows, an operator class
-        // and a cast to one of its own types, and in expressions, some types: of an empty ARRAY[], and after RETURNING.
-        """
-        SELECT refclassid, refobjid FROM part JOIN pg_catalog.pg_depend ON classid \(eq) class AND objid \(eq) id WHERE \
-        refobjid OPERATOR(pg_catalog.>=) \(foreign) AND refclassid OPERATOR(pg_catalog.<>) \(number("pg_namespace")) AND \
-        NOT EXISTS (SELECT FROM part AS own WHERE own.class \(eq) refclassid AND own.id \(eq) refobjid)
-        """,
-        """
-        SELECT \(number("pg_opclass")), oid FROM pg_catalog.pg_opclass WHERE opcintype \(eq) \(row) OR opcintype \(eq) \(rows)
-        """,
-        """
-        SELECT \(number("pg_cast")), oid FROM pg_catalog.pg_cast WHERE (castsource \(eq) \(row) OR castsource \(eq) \(rows)) \
-        AND casttarget OPERATOR(pg_catalog.<) \(foreign)
-        """,
-        """
-        SELECT \(number("pg_type")), type FROM part JOIN LATERAL pg_catalog.regexp_matches(expressions, \
-        ':[A-Za-z_]*typ(?:e|id|eid|eId) ([0-9]+)'::pg_catalog.text, 'g'::pg_catalog.text) AS one(match) ON true JOIN LATERAL \
-        (SELECT match[1]::pg_catalog.oid) AS named(type) ON true WHERE type OPERATOR(pg_catalog.>=) \(foreign) AND \
-        (type \(eq) \(row) OR type \(eq) \(rows)) IS NOT TRUE
-        """,
-    ]
-
-    private static let eq = "OPERATOR(pg_catalog.=)"
-    private static let (table, row, rows) = ("$1::pg_catalog.oid", "$2::pg_catalog.oid", "$3::pg_catalog.oid")
-    /// The first number of what does not belong to PostgreSQL itself.
-    private static let foreign = "16384::pg_catalog.oid"
-
-    /// The number of a catalog, by which `pg_depend` names the kind of an object.
-    private static func number(_ catalog: String) -> String {
-        "'pg_catalog.\(catalog)'::pg_catalog.regclass::pg_catalog.oid"
-    }
 }

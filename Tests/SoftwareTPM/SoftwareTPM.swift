@@ -7,9 +7,11 @@ import Testing
 package final class SoftwareTPM: Sendable {
     /// Whether the programs are installed.
     package static let isInstalled = programs.allSatisfy(FileManager.default.isExecutableFile) && !modules.isEmpty
-    package static let packages = "tpm2-openssl, swtpm or tpm2-abrmd is not installed"
+    package static let packages = "tpm2-openssl, tpm2-tools, swtpm or tpm2-abrmd is not installed"
 
-    private static let programs = ["/usr/bin/swtpm", "/usr/sbin/tpm2-abrmd", "/usr/bin/dbus-daemon", "/usr/bin/gdbus"]
+    private static let programs = [
+        "/usr/bin/swtpm", "/usr/sbin/tpm2-abrmd", "/usr/bin/tpm2_getcap", "/usr/bin/dbus-daemon", "/usr/bin/gdbus",
+    ]
     private static let modules =
         (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib"))?
         .map { "/usr/lib/\($0)/ossl-modules/tpm2.so" }.filter(FileManager.default.fileExists) ?? []
@@ -50,7 +52,8 @@ package final class SoftwareTPM: Sendable {
             echo $! >manager.pid
             for second in $(seq 60); do
                 kill -0 $!
-                if gdbus wait --session --timeout=1 com.intel.tss2.Tabrmd; then exit 0; fi
+                # The manager has its name on the bus before it can be called.
+                if gdbus wait --session --timeout=1 com.intel.tss2.Tabrmd && tpm2_getcap properties-fixed; then exit 0; fi
             done
             exit 1
             """)
