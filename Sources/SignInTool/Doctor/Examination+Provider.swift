@@ -127,6 +127,11 @@ extension Examination {
                 add(Finding(.noRefreshToken, "the scope lacks offline_access, so a session ends with its first token"))
             }
         }
+        // Without a list, the metadata say nothing of refresh tokens: the default of RFC 8414 §2 has none, and most providers
+        // that leave it out issue them.
+        if provider.document["grant_types_supported"]?.strings?.contains(GrantType.refreshToken.rawValue) == false {
+            add(Finding(.noRefreshToken, "the provider’s metadata does not list the grant type refresh_token"))
+        }
         if usesDPoP, provider.document["dpop_signing_alg_values_supported"] == nil {
             add(Finding(.dpopUnlisted, "the provider’s metadata does not mention DPoP"))
         }

@@ -354,6 +354,10 @@ extension DoctorTests {
             try await $0.examine("--scope", "openid offline_access unheard-of")
         },
         .init("no-refresh-token", isHarmless: true) { try await $0.examine("--scope", "openid") },
+        .init("no-refresh-token", isHarmless: true) {
+            $0.edit { $0["grant_types_supported"] = ["authorization_code"] }
+            try await $0.examine()
+        },
         .init("dpop-unlisted", isHarmless: true) {
             $0.edit { $0["dpop_signing_alg_values_supported"] = nil }
             try await $0.examine("--dpop")
