@@ -35,15 +35,8 @@ final class Connector: Sendable {
     ) async throws -> (Connection, FoundTable) {
         let connection = try await opened(until: deadline)
         try await checkSession(of: connection, until: deadline)
-        let found = try await FoundTable(in: name.schema, name.table, on: connection, until: deadline)
-        if !settings.isEmpty {
-            let calls = settings.indices.map {
-                "pg_catalog.set_config($\(2 * $0 + 1)::pg_catalog.text, $\(2 * $0 + 2)::pg_catalog.text, false)"
-            }
-            _ = try await connection.query(
-                "SELECT " + calls.joined(separator: ", "), settings.flatMap { [.text($0.0), .text($0.1)] },
-                until: deadline)
-        }
+        let found = try await FoundTable(
+            in: name.schema, name.table, on: connection, setting: settings, until: deadline)
         return (connection, found)
     }
 

@@ -23,21 +23,24 @@ struct FoundTable: Sendable {
     /// What roles have that are not always trusted: the table, for example.
     private let owned: [(what: String, role: String)]
 
-    /// From here on, the `search_path` of the connection is `pg_catalog, pg_temp`.
+    /// Sets what the connection needs from here on.
     ///
     /// - Parameters:
     ///   - schema: Where it is, or is to be created; nil for the role's own `search_path`.
     ///   - name: The name of the table alone.
+    ///   - settings: Settings of the server for this connection.
     init(
-        in schema: String?, _ name: String, on connection: Connection, until deadline: ContinuousClock.Instant
+        in schema: String?, _ name: String, on connection: Connection,
+        setting settings: [(name: String, value: String)] = [], until deadline: ContinuousClock.Instant
     ) async throws {
         let identifier = [schema, name].compactMap { $0 }.map(SessionTable.quoted).joined(separator: ".")
         let place = try await connection.query(Self.place, [.text(identifier)], until: deadline).first
-        // In the role's own path, other roles may be able to create operators and functions that fit better than those of
-        // pg_catalog. pg_temp comes first if it is not named.
+        let all = Self.settings + settings
+        let calls = all.indices.map {
+            "pg_catalog.set_config($\(2 * $0 + 1)::pg_catalog.text, $\(2 * $0 + 2)::pg_catalog.text, false)"
+        }
         _ = try await connection.query(
-            "SELECT pg_catalog.set_config('search_path'::pg_catalog.text, 'pg_catalog, pg_temp'::pg_catalog.text, false)",
-            until: deadline)
+            "SELECT " + calls.joined(separator: ", "), all.flatMap { [.text($0.0), .text($0.1)] }, until: deadline)
         let rows = try await connection.query(Self.find, [.bytes(place?.first ?? nil)], until: deadline)
         guard let row = rows.first, row.count == 9, let database = row[0], let role = row[1] else {
             throw DatabaseError(message: "the catalog has another form")
@@ -86,6 +89,16 @@ struct FoundTable: Sendable {
         }
         throw AuthError.database(place, .denied, "may not be used by the role \(role.foundText): \(reason)")
     }
+
+    private static let settings = [
+        // In the role's own path, other roles may be able to create operators and functions that fit better than those of
+        // pg_catalog. pg_temp comes first if it is not named.
+        ("search_path", "pg_catalog, pg_temp"),
+        // So that the text of an expression is always the same.
+        ("quote_all_identifiers", "off"),
+        // A session that a policy hides would count as none.
+        ("row_security", "off"),
+    ]
 
     /// The number of the table, and the schema where the role creates tables. `$1` the quoted identifier.
     private static let place =
@@ -138,7 +151,7 @@ struct FoundTable: Sendable {
             SELECT 'the table', relowner FROM found
             UNION ALL SELECT 'the schema of', nspowner FROM found
             UNION ALL SELECT 'the privilege ' || privilege_type || ' for', grantee FROM (
-                SELECT relacl FROM found UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = $1::oid) AS lists(acl)
+                SELECT relacl FROM found UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = $1::oid AND NOT attisdropped) AS lists(acl)
                 JOIN LATERAL aclexplode(acl) ON true
                 WHERE grantee = 0 OR privilege_type = 'TRIGGER' OR privilege_type = 'REFERENCES'),
         untrusted(what, owner) AS (

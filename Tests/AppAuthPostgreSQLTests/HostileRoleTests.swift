@@ -186,12 +186,26 @@ struct HostileRoleTests {
                 ADD EXCLUDE USING gist (times WITH &&);
                 CREATE INDEX ON appauth_session USING gin (tags); CREATE INDEX ON appauth_session (key text_pattern_ops);
                 CREATE STATISTICS s ON tenant, key FROM appauth_session;
+                ALTER TABLE appauth_session ADD gone int4; GRANT SELECT (gone) ON appauth_session TO PUBLIC;
+                ALTER TABLE appauth_session DROP gone; ALTER ROLE \(role.service) SET quote_all_identifiers = on;
                 CREATE SCHEMA sessions; GRANT USAGE ON SCHEMA sessions TO \(role.service);
                 """)
             try role.admit()
             try server.sql("ALTER TABLE appauth_session SET SCHEMA sessions")
             let database = try PostgreSQLDatabase(role.connection, table: "sessions.appauth_session")
             try await useAll(of: database.store(for: "one"))
+        }
+    }
+
+    /// Without a policy, this hides all sessions from a role that does not own the table.
+    @Test func `row-level security is an error, and no session that is not there`() async throws {
+        try await withHostileRole { server, role in
+            try await server.database().createTable()
+            try role.admit()
+            try server.sql("ALTER TABLE appauth_session ENABLE ROW LEVEL SECURITY")
+            let store = try PostgreSQLDatabase(role.connection).store(for: "one")
+            let error = try #require(await authError { try await store.load() })
+            #expect(error.storeProblem == .denied && error.message.contains("row-level security"), "\(error)")
         }
     }
 

@@ -97,13 +97,15 @@ struct Profile: Hashable, Sendable {
         let id: String?
         /// The command line that signs in.
         let signIn: SignInLine
+        /// The issuer of the latest sign-in, which a resource may have named; nil before the first one.
+        let issuer: String?
 
         fileprivate init?(_ text: String) {
             // An earlier version has stored the words alone.
             guard let json = try? JSON(parsing: Array(text.utf8)), let words = (json["sign_in"] ?? json).strings,
                 !words.isEmpty
             else { return nil }
-            (id, signIn) = (json["id"]?.string, SignInLine(words))
+            (id, signIn, issuer) = (json["id"]?.string, SignInLine(words), json["issuer"]?.string)
             if let store = signIn.value(of: "--store"), (try? StoreChoice(store)) == nil { return nil }
         }
     }
@@ -168,15 +170,20 @@ struct Profile: Hashable, Sendable {
             outcome: .notSent)
     }
 
-    /// Stores the command line of a sign-in, if the profile is still the one with this ID.
-    func remember(_ line: SignInLine, of id: String?) throws {
-        guard try known?.id == id else { throw belongsToAnother }
-        try write(id, line)
+    /// Stores how the user has signed in to a session, if the profile is still the session's.
+    ///
+    /// - Parameter line: The command line of the sign-in; nil for the one that is known.
+    func remember(_ line: SignInLine?, of record: AuthStateRecord) throws {
+        let (known, issuer) = (try known, record.client.provider.issuer.string)
+        guard let known, known.id == record.profileID else { throw belongsToAnother }
+        guard line != nil || known.issuer?.isExactly(issuer) != true else { return }
+        try write(known.id, line ?? known.signIn, issuer: issuer)
     }
 
-    private func write(_ id: String?, _ line: SignInLine, mustBeNew: Bool = false) throws {
+    private func write(_ id: String?, _ line: SignInLine, issuer: String? = nil, mustBeNew: Bool = false) throws {
         var json: JSON.Object = ["sign_in": .array(line.words.map(JSON.string))]
         json["id"] = id.map(JSON.string)
+        json["issuer"] = issuer.map(JSON.string)
         try file.write(JSON.object(json).serialized() + "\n", mustBeNew: mustBeNew)
     }
 

@@ -13,6 +13,8 @@ extension AuthStateRecord {
         var words = [name ?? (canUseDevice ? "device" : "login")]
         let registered = try? RegisteredClients.find(
             issuer: provider.issuer.string, clientID: client.id, for: resources)
+        // The user's own clients need no registration in the session: they have a file, or were only named.
+        let isAutomatic = provider.resource != nil && registered.map(\.isOurs) ?? (client.registration != nil)
         // The option --issuer would be the user's agreement to any page of that issuer. So the resource names it again.
         if provider.resource == nil {
             var options = ProviderOptions(of: provider)
@@ -21,12 +23,12 @@ extension AuthStateRecord {
         }
         if isOfDocument {
             words += ["--client-document", client.id]
-        } else if provider.resource == nil || registered?.isOurs != true {
+        } else if !isAutomatic {
             words += ["--client-id", client.id]
         }
         if let registered {
             words += ClientOptions.words(changing: registered.client.authentication, to: client.authentication)
-        } else {
+        } else if !isAutomatic {
             words += ClientOptions(of: client).words
         }
         words += client.idTokenRules.trustedAudiences.sorted().flatMap { ["--trusted-audience", $0] }
@@ -44,7 +46,9 @@ extension AuthStateRecord {
         if client.dpop != nil { words.append("--dpop") }
         if let provider = client.dpopKeyProvider { words += ["--key-in", provider.device] }
         if let source { words += ["--from", source.name] }
-        return words[0] == "login" ? words + redirectWords(unless: registered?.redirectURI) : words
+        // The redirect URI of a client whose file has gone was chosen for that client.
+        guard words[0] == "login", !isAutomatic || registered != nil else { return words }
+        return words + redirectWords(unless: registered?.redirectURI)
     }
 
     /// The preset of the sign-in. Only Entra's has an issuer policy, and it may be in another cloud of Microsoft's.

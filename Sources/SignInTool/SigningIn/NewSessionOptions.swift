@@ -35,13 +35,12 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         // Before the sign-in: afterwards, the options could not be stored.
         if profile != nil { _ = try SignInLine(console.arguments).remembered }
         if let profile, let clientID, !clientID.contains("://"), !SignInLine(console.arguments).namesSession,
-            let former = try await store.load(), former.client.provider.issuer.string != issuer,
-            former.client.id == clientID
+            let former = try await latestIssuer(of: profile, in: store), !former.isExactly(issuer)
         {
             throw AuthError(
                 .issuerMismatch, .configuration,
                 "the client \(clientID.shownName) of the profile \(profile.name.foundText) belongs to "
-                    + "\(former.client.provider.issuer), and the resource is now protected by \(issuer). Name your client "
+                    + "\(former), and the resource is now protected by \(issuer). Name your client "
                     + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
                     + "wherever it leads you", outcome: .notSent)
         }
@@ -51,6 +50,12 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         throw WrongUsage(
             "the same client has a session for something else: give this one a name with --profile, or name the "
                 + "--client-id to replace that session")
+    }
+
+    /// Returns the issuer of a profile's latest sign-in.
+    private func latestIssuer(of profile: Profile, in store: any TokenStore) async throws -> String? {
+        if !profile.isDamaged, let known = try profile.known?.issuer { return known }
+        return try await store.load()?.client.provider.issuer.string
     }
 
     /// Returns what the sign-in may replace, as it is when the command begins: servers decide how long it takes from then on.
@@ -105,9 +110,10 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         StateFolder.note(store, console)
         sayIfAnotherIsInUse(record, in: store, console)
         let line = SignInLine(console.arguments)
+        guard let profile else { return }
         // Options that only complete those of the profile apply once.
-        guard let profile, line.namesSession || (line.namesResource && (try? profile.signIn) == nil) else { return }
-        do { try profile.remember(line.remembered, of: record.profileID) } catch {
+        let isNew = line.namesSession || (line.namesResource && (try? profile.signIn) == nil)
+        do { try profile.remember(isNew ? line.remembered : nil, of: record) } catch {
             let why = (error as? AuthError)?.message ?? "\(error)"
             console.note("the options of the profile could not be stored: \(why)")
         }

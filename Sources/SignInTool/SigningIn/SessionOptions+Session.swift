@@ -228,10 +228,19 @@ extension SessionOptions {
         }
     }
 
-    /// The resource for which a sign-in has registered the named client by itself, or another one since then.
-    private var ownResource: String? {
-        guard let issuer, let clientID, let known = try? RegisteredClients.all(at: issuer) else { return nil }
-        return (known.first { $0.client.id == clientID } ?? known.first { $0.isOurs })?.resource
+    /// The words for the provider and the client, of which there is no session.
+    ///
+    /// If only a resource has named the issuer, `--issuer` would be the user's agreement to it. A client that has no file may
+    /// have had one, if sign-ins have registered others there: then nothing says whether it is the user's.
+    private func wordsOfClient(_ console: Console) -> [String] {
+        let known = issuer.flatMap { try? RegisteredClients.all(at: $0) } ?? []
+        let named = known.first { $0.client.id == clientID }
+        if let resource = named?.resource { return [SignInLine.resource, resource] }
+        if clientID != nil, named == nil, known.contains(where: \.isOurs) { return [] }
+        // On a terminal, it asks for what is missing.
+        let isKnown = console.canConverse || issuer.map(RegisteredClients.mayHaveAny(at:)) ?? true
+        return (issuer.map { ["--issuer", $0] } ?? [])
+            + ((clientID ?? (isKnown ? nil : "ID")).map { ["--client-id", $0] } ?? [])
     }
 
     /// Returns the command line that signs in to a session again.
@@ -260,15 +269,8 @@ extension SessionOptions {
             }
         } else if let record {
             words = record.signInAgain(requesting: missing, by: name)
-        } else if let resource = ownResource {
-            // Only the resource has named the issuer: with --issuer, the user would agree to it.
-            words = [name ?? SignInLine.commands[0], SignInLine.resource, resource]
         } else {
-            // On a terminal, it asks for what is missing.
-            words = [name ?? SignInLine.commands[0]]
-            words += issuer.map { ["--issuer", $0] } ?? []
-            let isKnown = console.canConverse || issuer.map(RegisteredClients.mayHaveAny(at:)) ?? true
-            words += (clientID ?? (isKnown ? nil : "ID")).map { ["--client-id", $0] } ?? []
+            words = [name ?? SignInLine.commands[0]] + wordsOfClient(console)
         }
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }

@@ -82,7 +82,9 @@ extension SignIn {
             if console.isExplaining { Explanation().show(request) }
         case .stillWaiting(let request):
             for line in request.whatToCompare { console.say(line) }
-            let client = ["--issuer", request.client.provider.issuer.string, "--client-id", request.client.id]
+            // What only a resource has named is not repeated as the user's choice.
+            let provider = request.client.provider
+            let client = provider.resource == nil ? ["--issuer", provider.issuer.string, "--client-id", request.client.id] : []
             console.say("To find out what is wrong: \((["sign-in", "doctor"] + client).shellLine)")
             waiting.sayObstacles(console)
         case .redirected:

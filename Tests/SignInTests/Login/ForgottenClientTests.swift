@@ -64,11 +64,26 @@ struct ForgottenClientTests {
             #expect(clients.filter { $0.hasSuffix(".json") }.count == 1)
             _ = try await fixture.run("login", "--json", "--resource", url).result()
             #expect(fixture.provider.count(.clientRegistration) == 2)
-            // Only the resource has named the issuer: whoever pastes a line with --issuer would agree to it.
-            let gone = ["token", "--json", "--issuer", fixture.issuer, "--client-id", former[0]]
-            #expect(
-                try await fixture.start(gone).outcome().failure(1, "sign_in_required")
-                    .hasSuffix("Sign in with: sign-in login --resource \(url)"))
+            // Of a client that has no file, nothing says whether it is the user's own. If only the resource has named the
+            // issuer, whoever pastes a line with --issuer would agree to it.
+            for id in [former[0], "my-own"] {
+                let gone = ["token", "--json", "--issuer", fixture.issuer, "--client-id", id]
+                let message = try await fixture.start(gone).outcome().failure(1, "sign_in_required")
+                #expect(message.hasSuffix("Sign in with: sign-in login"), "\(message)")
+            }
+        }
+    }
+
+    @Test func `the line for a session repeats no registered client whose file has gone`() async throws {
+        try await run { fixture, url in
+            let store = ["--json", "--store", "file:\(fixture.home)/x.json"]
+            _ = try await fixture.start(["login", "--resource", url] + store).outcome().result()
+            try FileManager.default.removeItem(atPath: fixture.sessions + "/clients")
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+            let message = try await fixture.start(["token", "--force-refresh"] + store).outcome()
+                .failure(1, "sign_in_required")
+            #expect(message.contains("--resource \(url)"), "\(message)")
+            #expect(!message.contains("--client-id") && !message.contains("--redirect"), "\(message)")
         }
     }
 

@@ -210,6 +210,26 @@ struct ResourceTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a client that only a profile remembers is not used at another server`(isSignedOut: Bool) async throws {
+        try await run { fixture, url in
+            let login = ["login", "--json", "--resource", url, "--client-id", "demo", "--profile", "work"]
+            _ = try await fixture.start(login).outcome().result()
+            if isSignedOut {
+                _ = try await fixture.start(["logout", "--json", "--local", "--profile", "work"]).outcome().result()
+            }
+            try await withLocalProvider(.demo) { other in
+                let issuer = other.issuer
+                fixture.provider.fault(
+                    .editDocument { $0["authorization_servers"] = [.string(issuer)] }, at: .resourceMetadata, times: nil)
+                let again = try await fixture.start(["login", "--json", "--profile", "work"]).outcome()
+                let message = try again.failure(1, "issuer_mismatch")
+                #expect(message.contains("belongs to \(fixture.issuer), and the resource is now"), "\(message)")
+                #expect(other.count(.authorization) == 0)
+            }
+        }
+    }
+
     @Test func `metadata about another resource, or none, ends the sign-in before the browser opens`() async throws {
         try await run { fixture, url in
             fixture.provider.fault(.editDocument { $0["resource"] = "https://other.example" }, at: .resourceMetadata)
