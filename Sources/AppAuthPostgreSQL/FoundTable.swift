@@ -98,6 +98,8 @@ struct FoundTable: Sendable {
         ("quote_all_identifiers", "off"),
         // A session that a policy hides would count as none.
         ("row_security", "off"),
+        // Other roles can fill the catalogs. Then PostgreSQL would compile the statement below, or read whole catalogs.
+        ("jit", "off"), ("enable_seqscan", "off"),
     ]
 
     /// The number of the table, and the schema where the role creates tables. `$1` the quoted identifier.
@@ -111,41 +113,42 @@ struct FoundTable: Sendable {
     ///
     /// What other roles create must not make this slow. So it reads to what the parts of the table refer, and hardly what refers
     /// to them. And the number is a value, for which PostgreSQL does not expect as many rows as it has found for other tables.
+    /// Each operator and function has arguments of exactly its types: no other one fits better.
     private static let find = """
         WITH found AS (
             SELECT relation.oid AS id, relowner, relacl, nspname, nspowner, relkind = 'r' AND relpersistence <> 't' AND NOT
                 EXISTS (SELECT FROM pg_inherits WHERE inhparent = $1::oid OR inhrelid = $1::oid) AS is_table
             FROM pg_class AS relation JOIN pg_namespace AS schema ON schema.oid = relnamespace WHERE relation.oid = $1::oid),
         part(class, id, has_own_expression) AS (
-            SELECT 'pg_class'::regclass, $1::oid, false
-            UNION ALL SELECT 'pg_attrdef'::regclass, oid,
+            SELECT 'pg_class'::regclass::oid, $1::oid, false
+            UNION ALL SELECT 'pg_attrdef'::regclass::oid, oid,
                 (pg_get_expr(adbin, adrelid) = 'now()' OR pg_get_expr(adbin, adrelid) =
                 '(("extract"(''epoch''::text, clock_timestamp()) * (1000000)::numeric))::bigint') IS NOT TRUE
                 FROM pg_attrdef WHERE adrelid = $1::oid
-            UNION ALL SELECT 'pg_class'::regclass, indexrelid, indexprs IS NOT NULL OR indpred IS NOT NULL
+            UNION ALL SELECT 'pg_class'::regclass::oid, indexrelid, indexprs IS NOT NULL OR indpred IS NOT NULL
                 FROM pg_index WHERE indrelid = $1::oid
-            UNION ALL SELECT 'pg_constraint'::regclass, oid, conbin IS NOT NULL FROM pg_constraint WHERE conrelid = $1::oid
-            UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxexprs IS NOT NULL
+            UNION ALL SELECT 'pg_constraint'::regclass::oid, oid, conbin IS NOT NULL FROM pg_constraint WHERE conrelid = $1::oid
+            UNION ALL SELECT 'pg_statistic_ext'::regclass::oid, oid, stxexprs IS NOT NULL
                 FROM pg_statistic_ext WHERE stxrelid = $1::oid
-            UNION ALL SELECT 'pg_rewrite'::regclass, oid, true FROM pg_rewrite WHERE ev_class = $1::oid
-            UNION ALL SELECT 'pg_policy'::regclass, oid, true FROM pg_policy WHERE polrelid = $1::oid),
+            UNION ALL SELECT 'pg_rewrite'::regclass::oid, oid, true FROM pg_rewrite WHERE ev_class = $1::oid
+            UNION ALL SELECT 'pg_policy'::regclass::oid, oid, true FROM pg_policy WHERE polrelid = $1::oid),
         refused(class, id) AS (
             SELECT class, id FROM part WHERE has_own_expression
             -- A foreign key to the table has triggers there if PostgreSQL enforces it.
-            UNION ALL SELECT CASE WHEN tgisinternal THEN 'pg_constraint' ELSE 'pg_trigger' END::regclass,
+            UNION ALL SELECT CASE WHEN tgisinternal THEN 'pg_constraint' ELSE 'pg_trigger' END::regclass::oid,
                 CASE WHEN tgisinternal THEN tgconstraint ELSE oid END FROM pg_trigger WHERE tgrelid = $1::oid
             -- Since PostgreSQL 18, there are foreign keys that it does not enforce yet. They refer to an index of the table, to
             -- which hardly anything else does: the 1001st object that does counts as one.
             UNION ALL SELECT classid, objid FROM (
                 SELECT classid, objid, row_number() OVER () AS place FROM pg_index JOIN LATERAL (
-                    SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = indexrelid
+                    SELECT classid, objid FROM pg_depend WHERE refclassid = 'pg_class'::regclass::oid AND refobjid = indexrelid
                     ORDER BY refobjsubid LIMIT 1001) AS one ON true
                 WHERE indrelid = $1::oid AND current_setting('server_version_num')::int4 >= 180000) AS referring
-                WHERE place > 1000 OR classid = 'pg_constraint'::regclass AND
+                WHERE place > 1000 OR classid = 'pg_constraint'::regclass::oid AND
                     (SELECT contype FROM pg_constraint WHERE oid = objid) = 'f'
             -- The numbers of what belongs to PostgreSQL itself are lower.
             UNION ALL SELECT refclassid, refobjid FROM part JOIN pg_depend ON classid = class AND objid = id
-                WHERE refobjid >= 16384 AND refclassid <> 'pg_namespace'::regclass AND
+                WHERE refobjid >= 16384::oid AND refclassid <> 'pg_namespace'::regclass::oid AND
                     NOT EXISTS (SELECT FROM part AS own WHERE own.class = refclassid AND own.id = refobjid)),
         owned(what, owner) AS (
             SELECT 'the table', relowner FROM found
@@ -153,14 +156,14 @@ struct FoundTable: Sendable {
             UNION ALL SELECT 'the privilege ' || privilege_type || ' for', grantee FROM (
                 SELECT relacl FROM found UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = $1::oid AND NOT attisdropped) AS lists(acl)
                 JOIN LATERAL aclexplode(acl) ON true
-                WHERE grantee = 0 OR privilege_type = 'TRIGGER' OR privilege_type = 'REFERENCES'),
+                WHERE grantee = 0::oid OR privilege_type = 'TRIGGER' OR privilege_type = 'REFERENCES'),
         untrusted(what, owner) AS (
-            SELECT what, CASE WHEN owner = 0 THEN 'PUBLIC' ELSE COALESCE(rolname::text, owner::text) END
+            SELECT what, CASE WHEN owner = 0::oid THEN 'PUBLIC' ELSE COALESCE(rolname::text, owner::text) END
             FROM owned LEFT JOIN pg_roles AS role ON role.oid = owner
             WHERE (rolsuper OR rolname = CURRENT_USER OR rolname = 'pg_database_owner' OR
                 role.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())) IS NOT TRUE)
         SELECT current_database(), CURRENT_USER, nspname, id IS NOT NULL, is_table,
-            (SELECT description FROM pg_description WHERE objoid = id AND classoid = 'pg_class'::regclass AND objsubid = 0),
+            (SELECT description FROM pg_description WHERE objoid = id AND classoid = 'pg_class'::regclass::oid AND objsubid = 0),
             (SELECT COALESCE(pg_describe_object(class, refused.id, 0), refused.id::text) FROM refused LIMIT 1), what, owner
         FROM (VALUES (1)) AS one LEFT JOIN found ON true LEFT JOIN untrusted ON true
         """

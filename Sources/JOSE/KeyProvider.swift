@@ -44,6 +44,9 @@ public struct KeyProvider: RawRepresentable, Sendable, Hashable {
 }
 
 extension KeyProvider {
+    /// Throws if the provider or its device is missing. It makes no key.
+    package func requireUsable() throws(JOSEError) { _ = try ProviderContext.open(self) }
+
     /// Returns the URI of a key on the token: the one that the token's URI names, or one for these words. Nil for a provider
     /// whose keys have no URI.
     ///

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import JOSE
 
 /// The kinds of keys that tokens can be bound to (RFC 9449 §4.2).
@@ -63,6 +64,20 @@ package struct DPoPKey: Sendable, Hashable {
                 PrivateKey(opening: text, with: .pkcs11, passphrase: pin?.reveal()), algorithm.signature)
             guard key.publicKey.thumbprint == thumbprint else { throw JOSEError("the token has another key instead") }
             return key
+        }
+    }
+
+    /// Throws if a provider's device is missing, or has not made the key. It makes none.
+    ///
+    /// - Parameter key: The key to open, on a thread of its own; nil for none.
+    package static func requireUsable(
+        _ key: DPoPKey?, in provider: KeyProvider, _ environment: Environment
+    ) async throws {
+        try await OwnThread().run(askingForPIN: { try await environment.keyPIN(key?.pem.reveal() ?? provider.rawValue) }
+        ) {
+            pin in
+            guard let key else { return try attempt { () throws(JOSEError) in try provider.requireUsable() } }
+            _ = try key.signingKey(pin: pin)
         }
     }
 

@@ -223,8 +223,11 @@ struct Logout: Command {
         signOut.observe = { event in
             switch event {
             case .browserObstacle(let obstacle): note.tell(obstacle, console)
-            case .openingBrowser: console.say("Ending the session in the browser…")
+            case .openingBrowser:
+                if console.isExplaining { Explanation().showEndSession() }
+                console.say("Ending the session in the browser…")
             case .endSession(let url):
+                if console.isExplaining { Explanation().showEndSession() }
                 console.say("Open this URL in your browser to end the session there too:")
                 console.say("  \(url.quotedAgainstJobs)")
             case .waiting(let uri):

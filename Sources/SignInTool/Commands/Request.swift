@@ -176,8 +176,17 @@ struct Request: Command {
         }
         let line = try session.line(store, record, console, requesting: needed, isComplete: true)
         if let source = record.source {
-            return .leftOut(
-                "The session comes from the profile \(source.name). For more scopes, sign in with: \(line.shellLine)")
+            let target = try SecureURL(url)
+            let from = "The session comes from the profile \(source.name)"
+            // Scopes that a foreign API demands do not get into a line to paste: it would sign in without a question.
+            guard record.isOwnResource(target) || stepUpAt.contains(where: target.isWithin),
+                challenge.canBeShown(with: needed)
+            else {
+                return .leftOut(
+                    "\(from). No sign-in for what \(target.shownHost.shownURL) requires is shown: it is no resource of the "
+                        + "session, or requires too much.")
+            }
+            return .leftOut("\(from). For more scopes, sign in with: \(line.shellLine)")
         }
         let usual = try session.line(store, record, console, isComplete: true)
         guard try await mayStepUp(record, for: challenge, scope: needed, orElse: usual, console) else {

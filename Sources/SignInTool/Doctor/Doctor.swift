@@ -46,7 +46,11 @@ struct Doctor: Command {
             try await examination.checkBrowser()
             uri = try await examination.checkRedirect(redirect(of: target), console.environment)
         }
-        if let target { try await check(target, redirectURI: uri, &examination) }
+        if let target {
+            try await examination.checkKey(
+                record?.proofKey, in: target.configuration.dpopKeyProvider, console.environment)
+            try await check(target, redirectURI: uri, &examination)
+        }
         if let record { try await check(record, in: store, &examination, console) }
         return try finish(examination, console)
     }

@@ -31,6 +31,17 @@ extension Examination {
         }
     }
 
+    /// Checks that the device is there which is to make the DPoP key of a sign-in, or has made that of a session.
+    mutating func checkKey(_ key: DPoPKey?, in provider: KeyProvider?, _ environment: Environment) async throws {
+        guard let provider = key?.provider ?? provider else { return }
+        try await check("key", otherwise: .keyUnusable) { examination in
+            do { try await DPoPKey.requireUsable(key, in: provider, environment) } catch let error as AuthError {
+                examination.add(Finding(.keyUnusable, error.message))
+            }
+            return provider.name
+        }
+    }
+
     private mutating func page(_ request: AuthorizationRequest, _ environment: Environment) async throws -> Page {
         let response: TransportResponse
         do {
@@ -105,7 +116,11 @@ extension Examination {
     private func knownFinding(_ error: AuthError, of client: Client, page: Page) -> Finding? {
         let description = error.server?.errorDescription?.lowercased() ?? ""
         let lacksSecret = ["client_secret", "client secret"].contains(where: description.contains)
-        guard let server = error.server else { return Finding(error, otherwise: .endpointFailing) }
+        guard let server = error.server else {
+            // The client's own key could not sign.
+            let isOfKey = error.code == .invalidConfiguration && error.stage == .configuration
+            return Finding(error, otherwise: isOfKey ? .keyUnusable : .endpointFailing)
+        }
         if server.error == "unauthorized_client" { return Finding(.clientNotAllowed, error.message) }
         guard error.isAboutClient || lacksSecret else { return nil }
         if case .refused(_, namesRedirect: false) = page, !lacksSecret { return Finding(.clientUnknown, error.message) }

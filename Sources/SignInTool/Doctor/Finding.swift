@@ -81,6 +81,7 @@ struct Finding: Sendable, Hashable {
         case scopeRefused = "scope-refused"
         case scopeUnlisted = "scope-unlisted"
         case dpopUnlisted = "dpop-unlisted"
+        case keyUnusable = "key-unusable"
         // The session.
         case sessionOver = "session-over"
         case scopeNotGranted = "scope-not-granted"
@@ -164,6 +165,9 @@ extension Finding.Name {
         case .scopeRefused: "Request only scopes that the client may have, with --scope."
         case .scopeUnlisted: "If the sign-in fails, leave them out of --scope."
         case .dpopUnlisted: "If the sign-in fails, leave out --dpop."
+        case .keyUnusable:
+            "Connect the device that has the key, or install what is missing. A session whose key was made on another computer "
+                + "needs a new sign-in here."
         case .sessionOver: "Sign in again."
         case .scopeNotGranted:
             "If you need them, allow them to the client at the provider, and agree to them when you sign in again."

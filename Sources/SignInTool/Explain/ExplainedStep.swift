@@ -18,6 +18,8 @@ struct ExplainedStep: Sendable {
         let request = exchange.request
         let form = HiddenValues.form(of: request)
         switch exchange.stage {
+        case _ where request.head.method == .head:
+            self = .init("Asks for the head of an endpoint, to find out whether it responds.", "RFC 9110 §9.3.2")
         case .authorization where request.head.method == .get:
             self = .init(
                 "Asks whether the provider knows the client, because it would say so only in the browser.",
@@ -30,7 +32,9 @@ struct ExplainedStep: Sendable {
         case .resource where request.head.headerFields[.authorization] == nil:
             self = .init("Asks the resource where to sign in.", "RFC 9728 §5")
         case .registration where request.head.method != .post:
-            self = .init("Reads or changes the registration of the client.", "RFC 7592 §2")
+            self = .init(
+                "Reads or changes the registration of the client.", "RFC 7592 §2",
+                "The response must be about this client.")
         case .token, .refresh, .authorization:
             guard let form else { return nil }
             self = Self.token(form)
@@ -50,11 +54,21 @@ struct ExplainedStep: Sendable {
         }
     }
 
-    static let authorizationRequest = ExplainedStep(
+    private static let binding = """
+        The state binds the response to it, the nonce the ID token, and the challenge the code: only this program has the \
+        verifier.
         """
-        The browser takes this request to the provider, where the user signs in. The state binds the response to it, the \
-        nonce the ID token, and the challenge the code: only this program has the verifier.
-        """, "RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect Core §3.1.2.1")
+
+    static let authorizationRequest = ExplainedStep(
+        "The browser takes this request to the provider, where the user signs in. " + binding,
+        "RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect Core §3.1.2.1")
+    static let pushedRequest = ExplainedStep(
+        "The provider gets this request directly, and the browser takes only the reference to it there. " + binding,
+        "RFC 9126 §4, RFC 7636 §4.3, OpenID Connect Core §3.1.2.1")
+    static let endSession = ExplainedStep(
+        """
+        The browser asks the provider to end the session there too. The state binds the response to this sign-out.
+        """, "OpenID Connect RP-Initiated Logout §2", "The redirect must have the state that was sent (§3).")
 
     private static let steps: [AuthError.Stage: ExplainedStep] = [
         .discovery: .init(
@@ -68,11 +82,14 @@ struct ExplainedStep: Sendable {
             "Gets the user’s claims with the access token.", "OpenID Connect Core §5.3",
             "The 'sub' must be that of the ID token (§5.3.2)."),
         .resource: .init("Sends the request to the API with the access token.", "RFC 6750 §2.1, RFC 9449 §7.1"),
-        .revocation: .init("Tells the provider that the token is no longer needed.", "RFC 7009 §2.1"),
+        .revocation: .init(
+            "Tells the provider that the token is no longer needed.", "RFC 7009 §2.1",
+            "With this status, the token is not valid any more, or never was (§2.2)."),
         .registration: .init(
             "Registers this program as a client at the provider.", "RFC 7591 §3.1",
             "The response must have a client ID."),
-        .introspection: .init("Asks the provider about a token.", "RFC 7662 §2.1"),
+        .introspection: .init(
+            "Asks the provider about a token.", "RFC 7662 §2.1", "The response must say whether the token is active."),
     ]
 
     private static func token(_ form: FormParameters) -> ExplainedStep {
@@ -94,7 +111,14 @@ struct ExplainedStep: Sendable {
             .init(
                 "Gets a code that the user enters in a browser on another device.", "RFC 8628 §3.1",
                 "The response must have both codes, the page, and for how long they are valid.")
+        case .jwtBearer?: .init("Exchanges a signed statement about the user for a token.", "RFC 7523 §2.1", type)
+        case .password?: .init("Exchanges the user’s name and password for a token.", "RFC 6749 §4.3.2", type)
         default: .init("Gets a token with another grant.", "RFC 6749 §4.5", type)
         }
     }
+}
+
+extension GrantType {
+    /// RFC 9700 §2.4 forbids it, and old servers need it.
+    fileprivate static let password = GrantType(rawValue: "password")
 }

@@ -27,9 +27,7 @@ struct Explanation: Sendable {
                 "\(response.status.code) for \(origin): \(response.body.count) bytes, after \(time.inMilliseconds)")
             for line in hidden.fields(response.headerFields, ofRequest: false) { say("  < ", line) }
             for line in hidden.body(response, of: exchange.stage) { say("  <   ", line) }
-            if response.status.kind == .successful, let checks = ExplainedStep(exchange)?.checks {
-                for line in checks.wrapped(after: "  = ") { say(line) }
-            }
+            if response.status.kind == .successful { sayChecks(of: ExplainedStep(exchange)) }
         // The log says why.
         case .failed(let time): say("  < no response, after \(time.inMilliseconds)")
         }
@@ -37,9 +35,16 @@ struct Explanation: Sendable {
 
     /// Explains the request that the browser carries to the provider.
     func show(_ request: AuthorizationRequest) {
-        show(.authorizationRequest, named: "authorization")
+        let isPushed = request.options.isPushed || request.client.provider.requiresPushedAuthorizationRequests
+        show(isPushed ? .pushedRequest : .authorizationRequest, named: "authorization")
         let hidden = HiddenValues()
         for item in request.parameters.items { say("  >   ", hidden.parameter(item.name, item.value)) }
+    }
+
+    /// Explains the request that the browser carries to the provider at a sign-out.
+    func showEndSession() {
+        show(.endSession, named: "logout")
+        sayChecks(of: .endSession)
     }
 
     /// Shows a step that the library or the command logs.
@@ -50,6 +55,10 @@ struct Explanation: Sendable {
         let line = "\(level >= .notice ? "\(level): " : "")\(text)\(section.map { " (\($0))" } ?? "")"
         let mark = String(repeating: " ", count: name.count + 1) + "| "
         for line in line.withSingleBlanks.wrapped(after: "[\(name)] ", then: mark) { say(line) }
+    }
+
+    private func sayChecks(of step: ExplainedStep?) {
+        for line in step?.checks?.wrapped(after: "  = ") ?? [] { say(line) }
     }
 
     private func show(_ step: ExplainedStep?, named name: String) {

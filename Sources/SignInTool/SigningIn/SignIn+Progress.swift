@@ -84,7 +84,8 @@ extension SignIn {
             for line in request.whatToCompare { console.say(line) }
             // What only a resource has named is not repeated as the user's choice.
             let provider = request.client.provider
-            let client = provider.resource == nil ? ["--issuer", provider.issuer.string, "--client-id", request.client.id] : []
+            let client =
+                provider.resource == nil ? ["--issuer", provider.issuer.string, "--client-id", request.client.id] : []
             console.say("To find out what is wrong: \((["sign-in", "doctor"] + client).shellLine)")
             waiting.sayObstacles(console)
         case .redirected:

@@ -26,6 +26,7 @@ extension SignInTarget {
             return try await body(chosen, store, replaceable)
         }
         let first = try await target(nil)
+        let earlier = try await session.session(of: first.registered)
         do { return try await first.withAcceptedScope(console, signIn(at:)) } catch var error as AuthError
             where first.isAboutRegistration(error)
         {
@@ -43,7 +44,9 @@ extension SignInTarget {
             let second = try await target(former)
             let value = try await second.withAcceptedScope(console, signIn(at:))
             // Some servers give every registration the same id: then the new session is in its place.
-            if second.configuration.clientID != former.client.id { try await session.removeSession(of: former) }
+            if second.configuration.clientID != former.client.id {
+                try await session.removeSession(earlier, of: former)
+            }
             return value
         }
     }
@@ -141,11 +144,20 @@ extension RegisteredClient {
 }
 
 extension NewSessionOptions {
-    /// Removes the session of a client that is no longer used, if the new session has not taken its place already.
-    fileprivate func removeSession(of former: RegisteredClient) async throws {
-        guard profile == nil, store == nil else { return }
-        let store = try StateFolder().store(.client(former.client.provider.issuer, former.client.id))
-        guard let session = try? await store.load(), session.resources == former.resource.map({ [$0] }) else { return }
-        try await store.update { $0 = nil }
+    /// Returns the session of a registered client, as it is before the first request.
+    fileprivate func session(of client: RegisteredClient?) async throws -> AuthStateRecord? {
+        guard profile == nil, store == nil, let client, client.isOurs else { return nil }
+        return try? await Self.store(of: client).load()
+    }
+
+    /// Removes the session of a client that is no longer used. One that came later stays, and so does a profile's.
+    fileprivate func removeSession(_ earlier: AuthStateRecord?, of former: RegisteredClient) async throws {
+        guard let earlier, earlier.resources == former.resource.map({ [$0] }), Profile.with(earlier.profileID) == nil
+        else { return }
+        try await Self.store(of: former).update { if $0?.id == earlier.id { $0 = nil } }
+    }
+
+    private static func store(of client: RegisteredClient) throws -> any TokenStore {
+        try StateFolder().store(.client(client.client.provider.issuer, client.client.id))
     }
 }

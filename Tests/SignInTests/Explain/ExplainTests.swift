@@ -60,6 +60,26 @@ struct ExplainTests {
         }
     }
 
+    @Test func `a pushed request, a sign-out and the questions of doctor are explained as what they are`() async throws
+    {
+        try await withDesk { fixture in
+            let login = try await fixture.login("--explain", "--par")
+            _ = try login.result()
+            let doctor = try await fixture.run("doctor", "--explain")
+            let logout = try await fixture.run("logout", "--explain")
+            let text = (login.errorLines + doctor.errorLines + logout.errorLines)
+                .map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: " ")
+            for step in [
+                "the browser takes only the reference to it there", "RFC 9126 §4",
+                "Asks for the head of an endpoint, to find out whether it responds. (RFC 9110 §9.3.2)",
+                "the token is not valid any more, or never was",
+                "[logout] The browser asks the provider to end the session",
+                "RP-Initiated Logout §2",
+            ] { #expect(text.contains(step), "\(step) is not in \(text)") }
+            #expect(!text.contains("The browser takes this request"))
+        }
+    }
+
     @Test func `each step has its purpose, its section, its time and its checks`() async throws {
         try await withDesk { fixture in
             let login = try await fixture.login("--explain", "--userinfo")

@@ -12,10 +12,12 @@ struct DeviceCode: Sendable {
 
     private static let transport = CurlTransport(.init(proxy: .none))
 
-    /// Waits until a process shows its code.
-    init(_ process: ChildProcess) async throws {
+    /// Waits until a process shows its code, or another one than the former code.
+    init(_ process: ChildProcess, after former: DeviceCode? = nil) async throws {
+        let isFormer = { @Sendable (line: String) in former.map { line.contains($0.userCode) } ?? false }
         func shown(_ isWanted: @escaping @Sendable (String) -> Bool) async throws -> String {
-            try await process.line { $0.hasPrefix("  ") && isWanted($0) }.trimmingCharacters(in: .whitespaces)
+            try await process.line { $0.hasPrefix("  ") && isWanted($0) && !isFormer($0) }.trimmingCharacters(
+                in: .whitespaces)
         }
         page = try await shown { $0.hasSuffix("/device") }
         userCode = String(

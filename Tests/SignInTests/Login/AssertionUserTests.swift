@@ -68,6 +68,10 @@ struct AssertionUserTests {
             return outcome
         }
 
+        func request(_ url: String, _ options: String...) async throws -> Outcome {
+            try await fixture.start(["request", url, "--profile", "notes", "--step-up"] + options).outcome()
+        }
+
         func startFromWork(_ words: [String]) throws -> ChildProcess {
             let secret = fixture.home + "/secret"
             try "a secret of the notes".write(toFile: secret, atomically: true, encoding: .utf8)
@@ -115,6 +119,28 @@ struct AssertionUserTests {
 
     private static let isAnother = "another user is signed in: "
     private let token = ["token", "--json", "--profile", "notes"]
+
+    @Test func `the scopes that a foreign API demands are in no line for a session from a profile`() async throws {
+        try await Servers.run { servers in
+            try await servers.signIn(at: servers.fixture.provider)
+            _ = try await servers.signInFromWork(["--profile", "notes"])
+            for api in [servers.other, servers.server] {
+                api.fault(
+                    .status(.forbidden, [.wwwAuthenticate: #"Bearer error="insufficient_scope", scope="admin""#]),
+                    at: .api,
+                    times: nil)
+            }
+            let own = try await servers.request(servers.server.url(.api))
+            #expect(own.errors.contains("sign in with: sign-in login") && own.errors.contains("admin"), "\(own)")
+            let url = servers.other.url(.api)
+            let foreign = try await servers.request(url)
+            #expect(
+                !foreign.errors.contains("admin") && foreign.errors.contains("no resource of the session"), "\(foreign)"
+            )
+            let agreed = try await servers.request(url, "--step-up-at", url)
+            #expect(agreed.errors.contains("admin"), "\(agreed)")
+        }
+    }
 
     @Test func `a profile that is at another provider now says nothing for the session from it`() async throws {
         try await Servers.run { servers in

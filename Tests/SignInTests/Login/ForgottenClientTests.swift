@@ -105,6 +105,20 @@ struct ForgottenClientTests {
         }
     }
 
+    @Test func `a session of the former client that came in the meantime stays`() async throws {
+        try await run { fixture, url in
+            let former = try await clientIDs(fixture)
+            let process = try fixture.start(["device", "--json", "--resource", url])
+            let code = try await DeviceCode(process)
+            _ = try await fixture.start(["login", "--json", "--resource", url]).outcome().result()
+            fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
+            try await DeviceCode(process, after: code).decide("allow")
+            let id = try await process.outcome().result()["client_id"]?.string
+            #expect(id != former[0])
+            #expect(try await Set(clientIDs(fixture)) == [former[0], id ?? ""])
+        }
+    }
+
     @Test(arguments: [true, false])
     func `if the registered port is busy, another is registered`(isUsersPort: Bool) async throws {
         try await run { fixture, url in

@@ -78,6 +78,11 @@ struct KeyDeviceTests {
             _ = try await fixture.run("token", "--force-refresh", "--json", with: own.environment).result()
             let claims = try await fixture.run("userinfo", "--json", with: own.environment).result()
             #expect(claims["sub"]?.string == "248289761001")
+            for (variables, found) in [(own.environment, [JSON]()), (other.environment, ["key-unusable"])] {
+                let doctor = try await fixture.run("doctor", "--json", with: variables)
+                let findings = try JSON(parsing: Array(doctor.output.utf8))["findings"]?.array ?? []
+                #expect(findings.compactMap { $0["name"] } == found, "\(doctor)")
+            }
         }
     }
 }
@@ -209,6 +214,11 @@ struct MissingKeyDeviceTests {
     func `what is missing is named before the browser opens`(variables: [String: String], what: String) async throws {
         guard what.contains("Install") || SoftwareTPM.isInstalled else { return }
         try await withDesk { fixture in
+            let words = fixture.loginArguments(["--dpop", "--key-in", "tpm"]).drop { $0 != "--issuer" }
+            let doctor = try await fixture.start(["doctor", "--json"] + words, variables).outcome()
+            let findings = try JSON(parsing: Array(doctor.output.utf8))["findings"]?.array ?? []
+            #expect(findings.map { $0["name"] } == ["key-unusable"], "\(doctor)")
+            #expect(findings.first?["seen"]?.string?.contains(what) == true, "\(doctor)")
             let outcome = try await fixture.login("--dpop", "--key-in", "tpm", with: variables)
             #expect(try outcome.failure(1, "unavailable").contains(what), "\(outcome)")
             #expect(outcome.errorLines.count == 1 && fixture.browser.visits.isEmpty, "\(outcome)")

@@ -221,7 +221,8 @@ struct ResourceTests {
             try await withLocalProvider(.demo) { other in
                 let issuer = other.issuer
                 fixture.provider.fault(
-                    .editDocument { $0["authorization_servers"] = [.string(issuer)] }, at: .resourceMetadata, times: nil)
+                    .editDocument { $0["authorization_servers"] = [.string(issuer)] }, at: .resourceMetadata, times: nil
+                )
                 let again = try await fixture.start(["login", "--json", "--profile", "work"]).outcome()
                 let message = try again.failure(1, "issuer_mismatch")
                 #expect(message.contains("belongs to \(fixture.issuer), and the resource is now"), "\(message)")
