@@ -121,7 +121,9 @@ struct Request: Command {
         // A refresh changes neither how the user signed in (RFC 9470) nor what the user granted (RFC 6749 §6).
         if response.stepUpChallenge != nil {
             console.say(unmet)
-        } else if status == .unauthorized, let moved = await newServer(of: target, record, console, until: deadline) {
+        } else if status == .unauthorized,
+            let moved = await newServer(of: target, record, in: store, console, until: deadline)
+        {
             console.say(moved)
         }
         return status.code < 400 ? 0 : 1
@@ -130,7 +132,8 @@ struct Request: Command {
     /// Returns where to sign in, if a resource of the session has moved to another authorization server. Nothing of the
     /// session is of use there.
     private func newServer(
-        of url: SecureURL, _ record: AuthStateRecord, _ console: Console, until deadline: ContinuousClock.Instant
+        of url: SecureURL, _ record: AuthStateRecord, in store: (any TokenStore)?, _ console: Console,
+        until deadline: ContinuousClock.Instant
     ) async -> String? {
         let former = record.client.provider.issuer
         let own = record.resources.compactMap { try? SecureURL($0) }.first(where: url.isWithin)
@@ -146,8 +149,13 @@ struct Request: Command {
         words += ((try? session.chosenProfile) ?? nil).map { ["--profile", $0.name] } ?? []
         words += session.store.map { ["--store", $0.argument] } ?? []
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
+        // The new session has a place of its own, and commands would have to choose.
+        let signOut = store.flatMap { store in
+            words.count > 3 ? nil : ["sign-in", "logout", "--store", store.shownLocation].shellLine
+        }
         return
-            "\((own.shownHost + own.path).shownURL) no longer accepts tokens of \(former): it is protected by \(servers) now. Sign in "
+            "\((own.shownHost + own.path).shownURL) no longer accepts tokens of \(former): it is protected by \(servers) now. "
+            + (signOut.map { "Sign out of this session with: \($0). Then sign in " } ?? "Sign in ")
             + "there with: \(SignInLine(words + console.wordsOfNetwork).shellLine)"
     }
 

@@ -79,6 +79,12 @@ struct MigrationTests {
             let signedIn = try await user.run(line.map(String.init) + ["--json"])
             #expect(signedIn.json?["issuer"]?.string == servers.second.issuer, "\(signedIn)")
             #expect(servers.failed == [])
+            // The line that signs out of the old session leaves one to choose.
+            let signOut = try #require(told.firstMatch(of: /Sign out of this session with: sign-in (.*?)\. Then/)).1
+            #expect(try await user.run(request).status == 2)
+            #expect(try await user.run(signOut.split(separator: " ").map(String.init) + ["--json"]).status == 0)
+            let chosen = try await user.run(request)
+            #expect(chosen.status == 1 && chosen.json?["status"] == 401, "\(chosen)")
         }
     }
 
