@@ -145,13 +145,13 @@ struct Request: Command {
                 at: own.string, initializing: true)
         }
         guard let resource, !resource.authorizationServers.isEmpty, !resource.lists(former) else { return nil }
-        var words = ["login", "--resource", own.string]
-        words += ((try? session.chosenProfile) ?? nil).map { ["--profile", $0.name] } ?? []
-        words += session.store.map { ["--store", $0.argument] } ?? []
+        var place = ((try? session.chosenProfile) ?? nil).map { ["--profile", $0.name] } ?? []
+        place += session.store.map { ["--store", $0.argument] } ?? []
+        let words = ["login", "--resource", own.string] + place
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
-        // The new session has a place of its own, and commands would have to choose.
+        // Without a name, the new session has a place of its own, and commands would have to choose.
         let signOut = store.flatMap { store in
-            words.count > 3 ? nil : ["sign-in", "logout", "--store", store.shownLocation].shellLine
+            place.isEmpty ? ["sign-in", "logout", "--store", store.shownLocation].shellLine : nil
         }
         return
             "\((own.shownHost + own.path).shownURL) no longer accepts tokens of \(former): it is protected by \(servers) now. "
