@@ -65,7 +65,7 @@ struct ProviderKeySessionTests {
     @Test func `with the key of another TPM, nothing is sent, and the session does not end`() async {
         await #expect(processExitsWith: .success) {
             await Self.withTPM { world, client in
-                let other = try SoftwareTPM.start()
+                let other = try SoftwareTPM()
                 defer { other.stop() }
                 let state = try await world.signIn(client)
                 let own = await state.record

@@ -30,7 +30,7 @@ struct ProviderKeyTests {
                         "sh", "-c", "openssl genpkey -provider tpm2 -algorithm EC -pkeyopt group:P-256 2>/dev/null")
                 }
                 try Self.requireSigns(SigningKey(pem: make(by: tpm), algorithm: .es256))
-                let other = try SoftwareTPM.start()
+                let other = try SoftwareTPM()
                 defer { other.stop() }
                 let foreign = try make(by: other)
                 let error = try #require(throws: JOSEError.self) { try SigningKey(pem: foreign, algorithm: .es256) }

@@ -20,14 +20,7 @@ package final class SoftwareTPM: Sendable {
     package let environment: [String: String]
     private let folder: URL
 
-    /// Starts a TPM, up to three times: on a busy machine, the one of swtpm sometimes begins in its failure mode (0x101), and
-    /// the resource manager ends.
-    package static func start() throws -> SoftwareTPM {
-        for _ in 0..<2 { if let tpm = try? SoftwareTPM() { return tpm } }
-        return try SoftwareTPM()
-    }
-
-    private init() throws {
+    package init() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("tpm.\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         environment = [
@@ -45,7 +38,8 @@ package final class SoftwareTPM: Sendable {
             "sh", "-ec",
             """
             cd \(folder.path)
-            swtpm socket --tpm2 --tpmstate dir=. --flags not-need-init,startup-clear --server type=unixio,path=tpm \\
+            # Not `dir=.`: the daemon leaves this folder, and two that write their states to one file fail (0x101).
+            swtpm socket --tpm2 --tpmstate dir=\(folder.path) --flags not-need-init,startup-clear --server type=unixio,path=tpm \\
                 --ctrl type=unixio,path=tpm.ctrl --daemon --pid file=tpm.pid
             dbus-daemon --session --fork --address=unix:path=bus --print-pid=3 3>bus.pid
             tpm2-abrmd --session --allow-root --tcti=swtpm:path=tpm &
@@ -63,7 +57,7 @@ package final class SoftwareTPM: Sendable {
     /// be printed.
     package static func use(_ body: (SoftwareTPM) async throws -> Void) async {
         do {
-            let tpm = try start()
+            let tpm = try SoftwareTPM()
             defer { tpm.stop() }
             for (name, value) in tpm.environment { setenv(name, value, 1) }
             try await body(tpm)

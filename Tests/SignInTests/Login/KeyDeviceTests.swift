@@ -18,7 +18,7 @@ struct KeyDeviceTests {
     @Test func `with --key-in tpm the key of the session stays in the TPM, for several commands at once`() async throws
     {
         try await withDesk(Self.strict) { fixture in
-            let tpm = try SoftwareTPM.start()
+            let tpm = try SoftwareTPM()
             defer { tpm.stop() }
             let result = try await fixture.login("--dpop", "--key-in", "tpm", with: tpm.environment).result()
             #expect(result["token_type"]?.string == "DPoP")
@@ -46,9 +46,9 @@ struct KeyDeviceTests {
         async throws
     {
         try await withDesk(Self.strict) { fixture in
-            let own = try SoftwareTPM.start()
+            let own = try SoftwareTPM()
             defer { own.stop() }
-            let other = try SoftwareTPM.start()
+            let other = try SoftwareTPM()
             defer { other.stop() }
             _ = try await fixture.login("--dpop", "--key-in", "tpm", with: own.environment).result()
             let copy = fixture.home + "/copy"
@@ -159,7 +159,7 @@ struct ClientKeyInDeviceTests {
     private static func withKeys(
         _ body: @Sendable (SoftwareTPM, _ folder: String, CommandFixture) async throws -> Void
     ) async throws {
-        let tpm = try SoftwareTPM.start()
+        let tpm = try SoftwareTPM()
         defer { tpm.stop() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -174,7 +174,7 @@ struct ClientKeyInDeviceTests {
     }
 
     @Test func `a file has the key as the TPM has wrapped it`() async throws {
-        let tpm = try SoftwareTPM.start()
+        let tpm = try SoftwareTPM()
         defer { tpm.stop() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -193,7 +193,7 @@ struct ClientKeyInDeviceTests {
             let arguments = fixture.loginArguments(["--client-key", folder + "/key.pem"], client: "wrapped")
             _ = try await fixture.start(arguments, tpm.environment).outcome().result()
             _ = try await fixture.run("token", "--force-refresh", "--json", with: tpm.environment).result()
-            let other = try SoftwareTPM.start()
+            let other = try SoftwareTPM()
             defer { other.stop() }
             let elsewhere = try await fixture.run("token", "--force-refresh", "--json", with: other.environment)
             #expect(try elsewhere.failure(1, "invalid_configuration").contains("another has made"), "\(elsewhere)")
