@@ -80,9 +80,9 @@ struct FoundTable: Sendable {
                 """
         } else if let foreign {
             reason = """
-                \(foreign.foundText) could let another role run code as \(role.foundText). The table may have no trigger, foreign \
-                key or expression but those of schema.sql, and nothing that does not belong to PostgreSQL itself. An \
-                administrator has to drop it, or what uses it
+                \(foreign.foundText) could let another role run code as \(role.foundText), or make each change fail. The table may \
+                have no trigger, foreign key or identity column, no expression but those of schema.sql, and nothing that does \
+                not belong to PostgreSQL itself. An administrator has to drop it, or what uses it
                 """
         } else {
             return
@@ -164,7 +164,11 @@ struct FoundTable: Sendable {
                 role.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())) IS NOT TRUE)
         SELECT current_database(), CURRENT_USER, nspname, id IS NOT NULL, is_table,
             (SELECT description FROM pg_description WHERE objoid = id AND classoid = 'pg_class'::regclass::oid AND objsubid = 0),
-            (SELECT COALESCE(pg_describe_object(class, refused.id, 0), refused.id::text) FROM refused LIMIT 1), what, owner
+            COALESCE(
+                (SELECT COALESCE(pg_describe_object(class, refused.id, 0), refused.id::text) FROM refused LIMIT 1),
+                -- Another role can use up its sequence.
+                (SELECT 'identity column ' || attname::text FROM pg_attribute
+                WHERE attrelid = $1::oid AND attidentity <> ''::"char" AND NOT attisdropped LIMIT 1)), what, owner
         FROM (VALUES (1)) AS one LEFT JOIN found ON true LEFT JOIN untrusted ON true
         """
 }

@@ -64,8 +64,12 @@ struct SessionTable: Sendable {
     }
 
     /// Reports a change. `$1` channel, `$2` payload. It is never in the transaction of the change: each role of the server can
-    /// fill the queue for all notifications, and the transaction would then fail.
-    static let notify = "SELECT pg_catalog.pg_notify($1::pg_catalog.text, $2::pg_catalog.text)"
+    /// fill the queue for all notifications, and the transaction would then fail. Or it can send so many that all others wait,
+    /// with a lock, and without the limit of `statement_timeout`, since they wait at their ends.
+    static let notify = """
+        SELECT pg_catalog.set_config('lock_timeout'::pg_catalog.text, '1000'::pg_catalog.text, true), \
+        pg_catalog.pg_notify($1::pg_catalog.text, $2::pg_catalog.text)
+        """
 
     /// Gives the lock its next number. `$1` key.
     var grant: String {

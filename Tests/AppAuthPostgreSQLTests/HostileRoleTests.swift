@@ -181,7 +181,7 @@ struct HostileRoleTests {
             try await server.database().createTable()
             try server.sql(
                 """
-                ALTER TABLE appauth_session ADD tenant text COLLATE "C", ADD number int8 GENERATED ALWAYS AS IDENTITY,
+                ALTER TABLE appauth_session ADD tenant text COLLATE "C", ADD number int8,
                 ADD times tstzrange, ADD tags text[], ADD UNIQUE (tenant, key), ADD created timestamptz DEFAULT now() NOT NULL,
                 ADD EXCLUDE USING gist (times WITH &&);
                 CREATE INDEX ON appauth_session USING gin (tags); CREATE INDEX ON appauth_session (key text_pattern_ops);

@@ -46,6 +46,38 @@ struct ReportTests {
         }
     }
 
+    /// Every role can send so many that its transaction takes half a minute to end, and all others with a notification wait for
+    /// that. Here, it waits for a standby that there is not.
+    @Test func `a change is stored although others keep the queue of the server`() async throws {
+        try await Server.run(isAlone: true) { server in
+            try await server.database().createTable()
+            let log = LogCapture()
+            var options = PostgreSQLDatabase.Options()
+            options.logger = log.logger
+            let connection = server.connection() + "?options=-c%20synchronous_commit%3Dlocal"
+            let store = try PostgreSQLDatabase(connection, options: options).store(for: "one")
+            try await store.put(.sample("before"))
+            for statement in ["ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()"] {
+                try server.sql(statement)
+            }
+            let console = try server.console()
+            console.write("BEGIN; CREATE TABLE own (); NOTIFY own; COMMIT;")
+            try await waitUntil {
+                try server.sql(
+                    "SELECT count(*) FROM pg_locks WHERE classid = 'pg_database'::regclass AND objid = 0 AND granted")
+                    == "1"
+            }
+            for name in ["one", "two"] {
+                try await store.put(.sample(name))
+                #expect(try await store.name == name)
+            }
+            let warnings = log.lines.filter { $0.contains("is written, but") && $0.contains("55P03") }
+            #expect(warnings.count == 2, "\(log.lines)")
+            let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            #expect(try server.sql(waiting) == "0")
+        }
+    }
+
     /// Such a failure comes after the rows, with the end of the transaction. An open connection does not check the table again,
     /// so it accepts the foreign key.
     @Test func `a change that fails when it is committed is not taken for stored`() async throws {

@@ -269,6 +269,38 @@ struct StoreTests {
         #expect(error.storeProblem == .noLibrary && error.message.contains("libpq5"), "\(error)")
     }
 
+    /// Without limits at the server, the caller gives up first, and each of its statements goes on.
+    @Test func `a table that is locked is the reason in the error, and no statement goes on waiting`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            func store() throws -> PostgreSQLTokenStore {
+                try server.database { $0.callTimeout = .seconds(2) }.store(for: "one")
+            }
+            let connected = try store()
+            #expect(try await connected.load() == nil)
+            let console = try server.console()
+            console.write("BEGIN; LOCK TABLE appauth_session; SELECT 'locked';")
+            _ = try await console.line { $0.contains("locked") }
+            let new = try store()
+            for call in [
+                { _ = try await connected.load() }, { _ = try await new.load() },
+                { _ = try await connected.refreshLock() },
+            ] {
+                let error = try #require(await authError(call))
+                #expect(error.message.contains("lock timeout (55P03)") && error.isTemporary, "\(error)")
+            }
+            #expect(
+                try server.sql(
+                    "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database "
+                        + "WHERE datname = current_database())") == "0")
+            console.write("ROLLBACK; SELECT 'unlocked';")
+            _ = try await console.line { $0.contains("unlocked") }
+            try await connected.refreshLock().release()
+            try await connected.put(.sample("later"))
+            #expect(try await connected.name == "later")
+        }
+    }
+
     @Test func `a server that cannot be reached is a temporary error, after the time for a call`() async throws {
         try await Server.run(isAlone: true) { server in
             try await server.database().createTable()

@@ -74,6 +74,8 @@ struct Intrusion: Sendable, CustomTestStringConvertible {
         Intrusion(
             adding: "x boolean GENERATED ALWAYS AS (mallory.touch(key)) STORED", "'default value for column x of"),
         Intrusion(adding: "x serial", "'default value for column x of"),
+        // Another role can have used up the sequence.
+        Intrusion(adding: "x int8 GENERATED ALWAYS AS IDENTITY", "'identity column x'"),
         Intrusion(adding: "CONSTRAINT c CHECK (mallory.touch(key))", constraint),
         Intrusion(adding: "CONSTRAINT c CHECK (key <> '')", constraint),
         Intrusion(adding: "CONSTRAINT c CHECK (ARRAY[appauth_session] IS NOT NULL)", constraint),
