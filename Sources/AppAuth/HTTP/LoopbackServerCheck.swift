@@ -16,16 +16,38 @@ package struct LoopbackServerCheck: Sendable {
     package func accepts(_ user: UInt32) -> Bool { desktop.accepts(user) }
 
     /// Returns the users that a server belongs to: none if no server listens or the kernel does not report them, and the
-    /// greatest number, which no user has, if the kernel knows the connection and not whose it is.
+    /// greatest number, which no user has, if it is not known whose connection it is and could be another user's.
+    ///
+    /// It blocks for a second if the server is in another network namespace, the first time for a connection: a listening
+    /// socket of this machine can appear and go, and a handshake does without one. If the other end has acknowledged more
+    /// than that, it has a socket. One of this machine would be known then.
     ///
     /// - Parameter own: This end of the connection to the server; nil for the server that listens.
-    func owners(
+    package func owners(
         of server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>? = nil,
         _ ownPort: Int32 = 0
     ) -> [UInt32] {
         var users: [UInt32] = [.max, .max]
-        let count = shims_server_users(server, serverPort, own, ownPort, &users)
-        return count < 0 ? [.max] : Array(users.prefix(Int(count)))
+        func ask() -> Int32 { shims_server_users(server, serverPort, own, ownPort, &users) }
+        var count = ask()
+        if count == Self.unknown, own != nil {
+            let connection = shims_find_connection(server, serverPort, ownPort)
+            guard connection >= 0, shims_is_confirmed(connection) == 1 else { return [.max] }
+            count = ask()
+        }
+        return count == Self.unknown ? [] : count < 0 ? [.max] : Array(users.prefix(Int(count)))
+    }
+
+    private static let unknown: Int32 = -2
+
+    /// Connects to a server, and returns the users that it belongs to, as ``owners(of:_:from:_:)``; nil if no server listens.
+    func owners(ofServerReachedAt server: String, _ port: Int32) -> [UInt32]? {
+        let connection = shims_connect(server, port)
+        guard connection >= 0 else { return connection == -ECONNREFUSED ? nil : [] }
+        defer { shims_end(connection) }
+        var own = [CChar](repeating: 0, count: 46)
+        let ownPort = shims_local_address(connection, &own)
+        return owners(of: server, port, from: own, ownPort)
     }
 
     /// The users whose programs have a connection at a server's address, as far as the kernel reports them.
@@ -53,7 +75,12 @@ extension Environment {
         let port = url.port ?? 80
         if try checkServer(at: url.host, port, stage) { return true }
         // The kernel does not report every server, for example none that it reaches by another network namespace.
-        guard Self.addresses(of: url.host).allSatisfy({ shims_is_refused($0, Int32(port)) == 1 }) else { return false }
+        let check = LoopbackServerCheck(in: .current)
+        let reached = Self.addresses(of: url.host).compactMap { check.owners(ofServerReachedAt: $0, Int32(port)) }
+        if let user = reached.joined().first(where: { !check.accepts($0) }) {
+            throw .foreignServer("\(url.host):\(port)", of: user, stage)
+        }
+        guard reached.isEmpty else { return false }
         throw AuthError(
             .transport, stage,
             "no server listens at \(url.host):\(port), so the page was not opened, since any user of this machine could "

@@ -1,5 +1,6 @@
 #include "client_certificate_shims.h"
 #include "clock_shims.h"
+#include "confirmation_shims.h"
 #include "environment_shims.h"
 #include "epoll_shims.h"
 #include "file_shims.h"

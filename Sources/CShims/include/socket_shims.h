@@ -34,13 +34,19 @@ int shims_open_diagnosis(void);
 int shims_peer_user(int diagnosis, int fd, uint32_t *user);
 
 // Gets the users whose programs have the server's end of a connection from this process, by the addresses as text: of the
-// listening socket, and of the accepted one. Without our end, only of the listening one. Returns their number, 0 if the
-// kernel reports none, for example of a server in another network namespace, or -1 if it knows the connection, but no program
-// that has it or may still get it.
+// listening socket, and of the accepted one. Without our end, only of the listening one. Returns their number. Returns 0 if the
+// kernel cannot be asked, -1 if it knows the connection, but no program that has it or may still get it, and -2 if it knows neither
+// a listening socket nor the other end: that of a server in another network namespace, or of one that appears for a moment.
 int shims_server_users(const char *server, int server_port, const char *own, int own_port, uint32_t users[2]);
 
-// Returns 1 if a connection to this address is refused, since no program listens, else 0. Waits at most a second.
-int shims_is_refused(const char *server, int port);
+// Connects to an address, within a second. Returns the descriptor, closed on exec, or -errno.
+int shims_connect(const char *server, int port);
+
+// Gets the address of this end of a connection as text. Returns its port, or -1.
+int shims_local_address(int fd, char text[46]);
+
+// Returns the descriptor of this process's connection to an address from a port, or -1.
+int shims_find_connection(const char *server, int port, int own_port);
 
 // Gets the users whose programs have a connection with this address at their own end: each once, at most `capacity`.
 // Returns their number, or -1 if the kernel does not report them.

@@ -1,5 +1,7 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
+import CShims
 import Foundation
 import HTTPTypes
 import TestFixtures
@@ -79,6 +81,90 @@ struct LoopbackServerTests {
         #expect(try await transport.send(TransportRequest(request)).status == .ok)
         #expect(proxy.received().contains("GET http://api.example/"))
     }
+
+    // MARK: - The other end
+
+    private static func owners(on connection: CInt, of server: String, _ port: Int) -> [UInt32] {
+        var own = [CChar](repeating: 0, count: 46)
+        let ownPort = shims_local_address(connection, &own)
+        return LoopbackServerCheck(in: .current).owners(of: server, Int32(port), from: own, ownPort)
+    }
+
+    /// If there are too many handshakes, the kernel answers one from memory of its own (SYN cookies), and whoever listens when
+    /// the request arrives gets it.
+    @Test(asRoot) func `a connection without a socket at its other end is not trusted`() throws {
+        var port: UInt16 = 0
+        let listener = shims_listen_loopback(AF_INET, 0, 1, &port)
+        let connection = shims_connect("127.0.0.1", Int32(port))
+        defer { close(connection) }
+        let accepted = shims_accept(listener)
+        try #require(connection >= 0 && accepted >= 0)
+        #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)).allSatisfy { $0 == geteuid() })
+        // TCP_REPAIR: it goes without a word to the other end.
+        var isOn: CInt = 1
+        try #require(
+            setsockopt(accepted, CInt(IPPROTO_TCP), 19, &isOn, socklen_t(MemoryLayout.size(ofValue: isOn))) == 0)
+        close(accepted)
+        close(listener)
+        #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)) == [.max])
+    }
+
+    @Test(asRoot) func `the owner of a server in another network namespace is not known`() async throws {
+        try await OwnThread().run {
+            typealias Unshare = @convention(c) (CInt) -> CInt
+            let unshare = unsafeBitCast(dlsym(nil, "unshare"), to: Unshare.self)
+            // CLONE_NEWNET: of this thread, and of the processes that it starts.
+            try #require(unshare(0x4000_0000) == 0)
+            let (server, output, input) = (Process(), Pipe(), Pipe())
+            server.executableURL = URL(filePath: "/bin/sh")
+            server.arguments = ["-ec", Self.serverElsewhere]
+            (server.standardOutput, server.standardInput) = (output, input)
+            try server.run()
+            defer {
+                try? input.fileHandleForWriting.close()
+                server.waitUntilExit()
+            }
+            var line = Data()
+            while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
+                line += byte
+            }
+            let port = try #require(Int(String(decoding: line, as: UTF8.self)))
+            let connection = shims_connect("192.0.2.2", Int32(port))
+            defer { close(connection) }
+            try #require(connection >= 0)
+            #expect(Self.owners(on: connection, of: "192.0.2.2", port) == [])
+            var byte: UInt8 = 1
+            try #require(send(connection, &byte, 1, 0) == 1 && recv(connection, &byte, 1, 0) == 1)
+            #expect(Self.owners(on: connection, of: "192.0.2.2", port) == [])
+        }
+    }
+
+    /// Makes another namespace with a cable (RFC 5737), starts a server there that prints its port, and ends with its input.
+    private static let serverElsewhere = """
+        ip link set lo up && ip link add here type veth peer name there
+        ip address add 192.0.2.1/24 dev here && ip link set here up
+        unshare --net sleep 60 & OTHER=$!
+        while [ "$(readlink /proc/$OTHER/ns/net)" = "$(readlink /proc/$$/ns/net)" ]; do :; done
+        ip link set there netns $OTHER
+        export OTHER
+        exec nsenter --net=/proc/$OTHER/ns/net sh -ec '
+            ip link set lo up && ip address add 192.0.2.2/24 dev there && ip link set there up
+            exec python3 -c "
+        import os, socket, sys, threading
+        listener = socket.socket()
+        listener.bind((\\"192.0.2.2\\", 0))
+        listener.listen()
+        print(listener.getsockname()[1], flush=True)
+        kept = []
+        def serve():
+            while True:
+                kept.append(listener.accept()[0])
+                kept[-1].sendall(kept[-1].recv(1))
+        threading.Thread(target=serve, daemon=True).start()
+        sys.stdin.read()
+        os.kill(int(os.environ[\\"OTHER\\"]), 9)
+        "'
+        """
 
     // MARK: - The decision
 
