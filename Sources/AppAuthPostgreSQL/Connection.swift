@@ -101,12 +101,15 @@ final class Connection: Sendable {
             handle, statement.text, Int32(values.count), nil, pointers, lengths, formats, 1)
     }
 
-    /// Sends statements without values, which have an effect only together.
-    func script(_ statements: String, until deadline: ContinuousClock.Instant?) async throws {
+    /// Sends statements without values, which have an effect only together: one transaction.
+    ///
+    /// - Returns: The rows of the last one that has rows, in PostgreSQL's text form.
+    @discardableResult
+    func script(_ statements: String, until deadline: ContinuousClock.Instant?) async throws -> [Row] {
         try await exchange(until: deadline) { pq, handle in
             pq.PQsendQuery(handle, statements)
         } receive: {
-            _ = try await result(until: deadline).get()
+            try await result(until: deadline).get()
         }
     }
 

@@ -10,6 +10,7 @@ final class Connector: Sendable {
     private let libraryName: String
     /// The database, for messages.
     private let location: String
+    private let limits: StatementLimits
     private struct Parts: Sendable {
         let library: ClientLibrary
         let secrets: [String]
@@ -19,8 +20,8 @@ final class Connector: Sendable {
     /// Whether a connection is known to keep its session.
     private let keepsSessions = LockedValue(false)
 
-    init(_ string: ConnectionString, library: String, location: String) {
-        (self.string, libraryName, self.location) = (string, library, location)
+    init(_ string: ConnectionString, library: String, location: String, limits: StatementLimits) {
+        (self.string, libraryName, self.location, self.limits) = (string, library, location, limits)
     }
 
     /// Opens a connection, on a thread of its own: libpq blocks it to look up the server's address and to read files. A
@@ -35,6 +36,8 @@ final class Connector: Sendable {
     ) async throws -> (Connection, FoundTable) {
         let connection = try await opened(until: deadline)
         try await checkSession(of: connection, until: deadline)
+        // A SET reads no catalog, on which another role can hold a lock.
+        try await connection.script(limits.statements(), until: deadline)
         let found = try await FoundTable(
             in: name.schema, name.table, on: connection, setting: settings, until: deadline)
         return (connection, found)
@@ -57,16 +60,16 @@ final class Connector: Sendable {
     /// two, the pool shares them. The second one is in a transaction meanwhile, so the first one's session is not free.
     private func checkSession(of connection: Connection, until deadline: ContinuousClock.Instant) async throws {
         guard !keepsSessions.withLock({ $0 }) else { return }
-        let session = "SELECT pg_catalog.pg_backend_pid()::pg_catalog.int8"
-        let first = try await connection.query(session, until: deadline)
-        if try first.first?.first??.integer != connection.sessionNumber {
+        let session = limits.statements(local: true) + "; SELECT pg_catalog.pg_backend_pid()"
+        let first = try await connection.script(session, until: deadline)
+        if try (first.first?.first?.flatMap { Int64($0.text) }) != connection.sessionNumber {
             let other = try await opened(until: deadline)
             defer { other.close() }
             var isShared = true
             do {
                 _ = try await other.query("BEGIN", until: deadline)
-                isShared = try await other.query(session, until: deadline) == first
-                if !isShared { isShared = try await connection.query(session, until: deadline) != first }
+                isShared = try await other.script(session, until: deadline) == first
+                if !isShared { isShared = try await connection.script(session, until: deadline) != first }
             } catch let error as DatabaseError where error.message.contains("statement pooling") {
                 // `pool_mode = statement` allows no transaction.
             }
@@ -170,6 +173,27 @@ final class Connector: Sendable {
         let end = host.firstIndex(of: 0) ?? host.endIndex
         let hostName = String(decoding: host[..<end].map(UInt8.init(bitPattern:)), as: UTF8.self)
         return "\(name?.split(separator: "\n").first ?? "process")[\(getpid())]@\(hostName)"
+    }
+}
+
+/// How long the server works on a statement, which includes how long it waits for a lock. A wait for a lock ends before its caller
+/// gives up, who then learns the reason.
+struct StatementLimits: Sendable {
+    private let (all, locks): (Int64, Int64)
+
+    init(_ callTimeout: Duration) { (all, locks) = (callTimeout.milliseconds, (callTimeout * 3 / 4).milliseconds) }
+
+    /// For the wait for the refresh lock.
+    static let none = StatementLimits(all: 0, locks: 0)
+
+    private init(all: Int64, locks: Int64) { (self.all, self.locks) = (all, locks) }
+
+    /// Returns the statements that set the limits.
+    ///
+    /// - Parameter local: Whether they end with the transaction.
+    func statements(local: Bool = false) -> String {
+        [("statement_timeout", all), ("lock_timeout", locks)].map { "SET \(local ? "LOCAL " : "")\($0) = \($1)" }
+            .joined(separator: "; ")
     }
 }
 

@@ -63,30 +63,28 @@ struct FoundTable: Sendable {
         guard exists else {
             throw DatabaseError(state: "42P01", message: "the table \(table.identifier) does not exist")
         }
-        guard isTable else {
-            throw AuthError.database(
-                place, .damaged,
-                "expected a table, found a view, or a table that is partitioned, inherits, is inherited or temporary, for example"
-            )
-        }
         // A set compares by canonical equivalence, by which two roles can have one name. PUBLIC would be every role.
         let isTrusted = { (role: String) in role != "PUBLIC" && trusted.contains { $0.isExactly(role) } }
-        let reason: String
+        var reason: String?
         if let owned = owned.first(where: { !isTrusted($0.role) }) {
             reason = """
                 \(owned.what) \(table.fullName.foundText) belongs to the role \(owned.role.foundText), which could run code as \
                 \(role.foundText) or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \
                 administrator has to drop what it has created, and the table with it, or to revoke the privilege
                 """
+        } else if !isTable {
+            throw AuthError.database(
+                place, .damaged,
+                "expected a table, found at \(table.fullName.foundText) a view, or a table that is partitioned, inherits, is "
+                    + "inherited or temporary, for example")
         } else if let foreign {
             reason = """
                 \(foreign.foundText) could let another role run code as \(role.foundText), or make each change fail. The table may \
                 have no trigger, foreign key or identity column, no expression but those of schema.sql, and nothing that does \
                 not belong to PostgreSQL itself. An administrator has to drop it, or what uses it
                 """
-        } else {
-            return
         }
+        guard let reason else { return }
         throw AuthError.database(place, .denied, "may not be used by the role \(role.foundText): \(reason)")
     }
 

@@ -77,6 +77,7 @@ final class HeldLock: Sendable {
                 let (connection, table) = try await database.connectToWait(until: giveUp)
                 isConnected = true
                 let lock = DatabaseValue.integer(table.advisoryLock(key))
+                try await connection.script(StatementLimits.none.statements(), until: giveUp)
                 do {
                     _ = try await connection.query(SessionTable.lock, [lock], until: deadline)
                 } catch let error as DatabaseError where error.isLost {
@@ -84,15 +85,17 @@ final class HeldLock: Sendable {
                     throw error
                 }
                 let asked = database.options.now()
-                let rows = try await connection.query(
-                    table.grant, [.text(key)], until: .now + database.options.callTimeout)
+                let end = database.deadline
+                try await connection.script(database.limits.statements(), until: end)
+                let rows = try await connection.query(table.grant, [.text(key)], until: end)
                 guard let number = rows.first?.first??.integer else {
                     throw DatabaseError(message: "the lock has no number")
                 }
                 return keep(connection, number, since: asked)
             } catch let error as DatabaseError where error.endsConnection || error.isConflict {
-                // The connection has ended after a longer wait: begin anew.
-                if isConnected, .now > giveUp { (backoff, giveUp) = (Backoff(), database.deadline) }
+                // The connection has ended after a longer wait, or the server has ended the wait, which was a part of a deadlock of
+                // the holder’s making: begin anew.
+                if isConnected, error.isConflict || .now > giveUp { (backoff, giveUp) = (Backoff(), database.deadline) }
                 guard try await backoff.pause(until: min(giveUp, deadline ?? giveUp)) else { throw error }
             }
         }

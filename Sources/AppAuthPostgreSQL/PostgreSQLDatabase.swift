@@ -59,6 +59,7 @@ public final class PostgreSQLDatabase: Sendable {
     let options: Options
     let place: String
     let listener: ChangeListener
+    let limits: StatementLimits
     private let connector: Connector
     private let turns = TaskQueue()
     private let idle = LockedValue<Opened?>(nil)
@@ -80,7 +81,8 @@ public final class PostgreSQLDatabase: Sendable {
         self.options = options
         cipher = RecordCipher(keys: encryptionKeys, readsPlaintext: options.readsUnencryptedSessions)
         place = "postgresql:" + ([string.place, table].filter { !$0.isEmpty }.joined(separator: "/"))
-        connector = Connector(string, library: options.library, location: place)
+        limits = StatementLimits(options.callTimeout)
+        connector = Connector(string, library: options.library, location: place, limits: limits)
         listener = ChangeListener()
     }
 
@@ -167,7 +169,7 @@ public final class PostgreSQLDatabase: Sendable {
     ) async throws -> Opened {
         let timeout = String(options.callTimeout.milliseconds)
         let (connection, found) = try await connector.connect(
-            for: table, limits + [("idle_in_transaction_session_timeout", timeout)], until: deadline)
+            for: table, [("idle_in_transaction_session_timeout", timeout)], until: deadline)
         if createsTable {
             try await create(found, on: connection, until: deadline)
         } else {
@@ -181,15 +183,6 @@ public final class PostgreSQLDatabase: Sendable {
             OPERATOR(pg_catalog.=) 'off'::pg_catalog.text
             """, until: deadline)
         return (connection, found.table)
-    }
-
-    /// The limits of a call. A wait for a lock ends before its caller gives up, who then learns the reason.
-    private var limits: [(name: String, value: String)] {
-        let timeout = options.callTimeout
-        return [
-            ("statement_timeout", String(timeout.milliseconds)),
-            ("lock_timeout", String((timeout * 3 / 4).milliseconds)),
-        ]
     }
 
     /// Creates the table if there is none, and checks it.
@@ -222,17 +215,11 @@ public final class PostgreSQLDatabase: Sendable {
     func connectToWait(until deadline: ContinuousClock.Instant) async throws -> Opened {
         let (connection, found) = try await connector.connect(
             for: table,
-            limits + [
+            [
                 ("idle_session_timeout", String(options.lockTimeout.milliseconds)), ("tcp_keepalives_idle", "10"),
                 ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3"),
             ], until: deadline)
         try found.check(place, trusted: options.trustedOwners)
-        // The refresh lock is waited for without a limit.
-        _ = try await connection.query(
-            """
-            SELECT pg_catalog.set_config('statement_timeout'::pg_catalog.text, '0'::pg_catalog.text, false), \
-            pg_catalog.set_config('lock_timeout'::pg_catalog.text, '0'::pg_catalog.text, false)
-            """, until: deadline)
         // The server otherwise notices only when it grants the lock that a waiting process is gone. Not every system on
         // which a server runs supports this.
         do {

@@ -166,6 +166,41 @@ struct HostileRoleTests {
         }
     }
 
+    /// They lock a catalog, which the server reads for the first statement of a connection.
+    @Test(arguments: ["pg_proc", "pg_namespace", "pg_depend"])
+    func `a locked catalog is the reason in the error, and no statement goes on waiting`(catalog: String) async throws {
+        // The lock would stop the tests of other databases, if the catalog were a shared one.
+        try await Server.run(isAlone: true) { server in
+            try await server.database().createTable()
+            let known = try server.database { $0.callTimeout = .seconds(2) }
+            #expect(try await known.store(for: "one").load() == nil)
+            let console = try server.console()
+            console.write("BEGIN; LOCK TABLE pg_catalog.\(catalog); SELECT 'locked';")
+            _ = try await console.line { $0.contains("locked") }
+            let new = try server.database { $0.callTimeout = .seconds(2) }
+            for store in [known.store(for: "one"), new.store(for: "one")] {
+                let error = try #require(await authError { _ = try await store.refreshLock() })
+                #expect(error.message.contains("lock timeout (55P03)"), "\(error)")
+            }
+            console.write("SELECT count(*) AS \"waiting\" FROM pg_locks WHERE NOT granted;")
+            _ = try await console.line { $0 == "0" }
+            console.write("ROLLBACK;")
+        }
+    }
+
+    /// In a schema of the service's path, before the one that it means.
+    @Test func `a view of another role is named with its schema and its owner`() async throws {
+        try await withHostileRole { server, role in
+            try role.run("CREATE VIEW public.appauth_session AS SELECT 1 AS key")
+            let error = try #require(
+                await authError { try await PostgreSQLDatabase(role.connection).store(for: "one").load() })
+            #expect(error.storeProblem == .denied, "\(error)")
+            for word in ["public.appauth_session'", "'\(role.name)'"] {
+                #expect(error.message.contains(word), "\(error)")
+            }
+        }
+    }
+
     @Test func `a view is refused`() async throws {
         try await withHostileRole { server, role in
             try await server.database().createTable()

@@ -293,6 +293,11 @@ struct StoreTests {
                 try server.sql(
                     "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database "
                         + "WHERE datname = current_database())") == "0")
+            console.write("ROLLBACK; BEGIN; LOCK TABLE appauth_session IN SHARE MODE; SELECT 'readable';")
+            _ = try await console.line { $0.contains("readable") }
+            // It reads the row, gets the lock, and cannot write its number.
+            let error = try #require(await authError { _ = try await connected.refreshLock() })
+            #expect(error.message.contains("lock timeout (55P03)") && error.isTemporary, "\(error)")
             console.write("ROLLBACK; SELECT 'unlocked';")
             _ = try await console.line { $0.contains("unlocked") }
             try await connected.refreshLock().release()
