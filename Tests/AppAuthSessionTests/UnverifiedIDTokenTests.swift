@@ -182,6 +182,37 @@ struct UnverifiedIDTokenTests {
         }
     }
 
+    /// Another caller has read the sign-out while this one waited for keys. Then the store cannot be read.
+    @Test
+    func `a refresh whose session was removed meanwhile hands out nothing, although the store cannot say so any more`()
+        async throws
+    {
+        try await World.run { world in
+            let store = TestStore()
+            let (late, giveUp) = AsyncStream.makeStream(of: Void.self)
+            var environment = world.environment
+            environment.sleep = { pause in
+                guard pause == .seconds(10) else { throw CancellationError() }
+                for await _ in late { break }
+            }
+            _ = try await world.signIn(store: store)
+            world.clock.advance(by: 3600)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            let saves = await store.saves
+            let hold = world.provider.hold(.keys)
+            defer { hold.release() }
+            let refreshing = Task { try await state.freshAccessToken() }
+            try await store.begun(saves + 1)
+            await store.put(nil)
+            try await state.synchronize()
+            #expect(await !state.isAuthorized)
+            await store.refuse(with: TestStore.Refusal())
+            giveUp.finish()
+            #expect(await authError { try await refreshing.value }?.code == .store)
+            #expect(await !state.isAuthorized)
+        }
+    }
+
     // An attacker who can change the response, and who keeps the keys away, gets nothing accepted that would be refused.
     @Test(
         arguments: [

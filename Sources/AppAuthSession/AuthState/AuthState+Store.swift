@@ -158,7 +158,9 @@ extension AuthState {
         let storeError = error as? AuthError
         switch (after.end, after.refreshToken == before.refreshToken) {
         case (nil, true):
-            // The store lacks only a failure, or what can be fetched again.
+            // The store lacks only a failure, or what can be fetched again. Of a session that another process has removed, as
+            // was read during a slow step of this refresh, nobody gets it.
+            guard !isMissing else { throw error }
             record = after
             if decision.isRenewal, let storeError { publish(.storeFailed(storeError)) }
             if decision.isHandOut || !decision.isRenewal { report(decision) }
