@@ -5,10 +5,11 @@ internal import Glibc
 
 /// A provider of OpenSSL 3 that uses private keys where they are, for example in a TPM, so that they cannot be copied.
 public struct KeyProvider: RawRepresentable, Sendable, Hashable {
-    /// OpenSSL's name of the provider: that of its library, without `.so`. With ``pkcs11(token:)``, the URI of the token.
+    /// OpenSSL's name of the provider: that of its library, without `.so`. With ``pkcs11(token:)``, the URI of the token. With
+    /// ``tpm2(handle:)``, the URI of the key.
     public let rawValue: String
 
-    /// Creates a provider from OpenSSL's name, or from the URI of a token.
+    /// Creates a provider from OpenSSL's name, or from the URI of a token or a handle.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The TPM of this machine. Debian's package is `tpm2-openssl`.
@@ -25,8 +26,18 @@ public struct KeyProvider: RawRepresentable, Sendable, Hashable {
     ///   `id`, it names the key, which is made if the token does not have it.
     public static func pkcs11(token uri: String) -> KeyProvider { KeyProvider(rawValue: uri) }
 
+    /// A key that the TPM has already, and that is used where it is.
+    ///
+    /// - Parameter uri: The key's handle, for example `handle:0x81000001`. The key has no PIN.
+    public static func tpm2(handle uri: String) -> KeyProvider { KeyProvider(rawValue: uri) }
+
     /// OpenSSL's name of the provider.
-    package var name: String { rawValue.hasPrefix("pkcs11:") ? Self.pkcs11.rawValue : rawValue }
+    package var name: String {
+        isHandle ? Self.tpm2.rawValue : rawValue.hasPrefix("pkcs11:") ? Self.pkcs11.rawValue : rawValue
+    }
+
+    /// Whether it names a key of the TPM, in place of making one.
+    private var isHandle: Bool { rawValue.hasPrefix("handle:") }
 
     /// The provider of the key that a URI names, or of a wrapped key in PEM; nil for another text.
     package init?(ofKey text: String) {
@@ -44,14 +55,34 @@ public struct KeyProvider: RawRepresentable, Sendable, Hashable {
 }
 
 extension KeyProvider {
-    /// Throws if the provider or its device is missing. It makes no key.
-    package func requireUsable() throws(JOSEError) { _ = try ProviderContext.open(self) }
+    /// Throws if the provider, its device or a key that it names is missing. It makes no key.
+    package func requireUsable() throws(JOSEError) {
+        _ = try isHandle ? PrivateKey(opening: rawValue, with: self).context : ProviderContext.open(self)
+    }
 
-    /// Returns the URI of a key on the token: the one that the token's URI names, or one for these words. Nil for a provider
-    /// whose keys have no URI.
+    /// Makes a key, or opens the one that this names.
     ///
-    /// - Throws: ``JOSEError`` if the provider names no token. The message does not repeat the URI, which may have a PIN.
+    /// - Parameter uri: That of ``keyURI(for:)``.
+    func key(_ curve: Curve, at uri: String?, pin: String?) throws(JOSEError) -> PrivateKey {
+        if isHandle { return try PrivateKey(opening: rawValue, with: self) }
+        return try PrivateKey(generatedBy: self, curve, at: uri, passphrase: pin)
+    }
+
+    /// Returns the URI of a key: the one that this names, or on a token, one for these words. Nil for a provider whose keys
+    /// have no URI.
+    ///
+    /// - Throws: ``JOSEError`` if the provider names neither a handle nor a token. The message does not repeat the URI, which
+    ///   may have a PIN.
     package func keyURI(for words: String) throws(JOSEError) -> String? {
+        if isHandle {
+            let number = rawValue.dropFirst("handle:".count)
+            guard number.hasPrefix("0x"), 3...10 ~= number.utf8.count,
+                number.utf8.dropFirst(2).allSatisfy({ $0.hexDigitValue != nil })
+            else {
+                throw JOSEError("expected the handle of a key without a PIN, for example handle:0x81000001")
+            }
+            return rawValue
+        }
         guard name == Self.pkcs11.rawValue else { return nil }
         let parts = rawValue.dropFirst("pkcs11:".count).split(separator: ";")
         let attributes = Set(parts.map { $0.prefix { $0 != "=" } })
@@ -94,7 +125,7 @@ package final class ProviderContext: @unchecked Sendable {
         guard !name.isEmpty, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }) else {
             throw JOSEError("expected the name of a provider of OpenSSL, found \(name.foundText)")
         }
-        if provider == .tpm2 { try Self.requireTPM() }
+        if name == KeyProvider.tpm2.rawValue { try Self.requireTPM() }
         var (loaded, isMissing) = ([OpaquePointer?](repeating: nil, count: 2), CInt(0))
         // The digests of a TPM are slow.
         guard let pointer = shims_provider_open(name, "?provider=\(name),tpm2.digest!=yes", &loaded, &isMissing) else {

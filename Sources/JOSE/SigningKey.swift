@@ -14,7 +14,7 @@ package final class SigningKey: Sendable {
     ///
     /// - Parameters:
     ///   - provider: A provider that makes and uses the key, for an algorithm with a curve; nil for a key in memory.
-    ///   - uri: Where a token keeps the key: see ``KeyProvider/keyURI(for:)``. If it has the key already, opens it.
+    ///   - uri: Where a device keeps the key: see ``KeyProvider/keyURI(for:)``. If it has the key already, opens it.
     ///   - pin: The PIN of the token.
     package static func generate(
         _ algorithm: SignatureAlgorithm, rsaBits: Int = 2048, in provider: KeyProvider? = nil,
@@ -25,7 +25,7 @@ package final class SigningKey: Sendable {
                 throw JOSEError(
                     "OpenSSL’s provider \(provider.name.foundText) makes no keys for \(algorithm.rawValue) here")
             }
-            return try SigningKey(PrivateKey(generatedBy: provider, curve, at: uri, passphrase: pin), algorithm)
+            return try SigningKey(provider.key(curve, at: uri, pin: pin), algorithm)
         }
         let kind: PrivateKey.Kind =
             switch algorithm.family {

@@ -74,6 +74,20 @@ struct ProviderKeyTests {
                 try Self.requireSigns(open("handle:0x81000001"))
                 try Self.requireSigns(open("handle:0x81000002", pin: "1234"))
                 try #require(throws: JOSEError.self) { try open("handle:0x81000003") }
+                // For a session's key, a handle is used, and none is filled.
+                let named = try SigningKey.generate(
+                    .es256, in: .tpm2(handle: "handle:0x81000001"), at: "handle:0x81000001")
+                try #require(try named.publicKey == open("handle:0x81000001").publicKey)
+                try Self.requireSigns(named)
+                try KeyProvider.tpm2(handle: "handle:0x81000001").requireUsable()
+                for _ in 0..<2 {
+                    try #require(throws: JOSEError.self) {
+                        try SigningKey.generate(.es256, in: .tpm2(handle: "handle:0x81000003"), at: "handle:0x81000003")
+                    }
+                    try #require(throws: JOSEError.self) {
+                        try KeyProvider.tpm2(handle: "handle:0x81000003").requireUsable()
+                    }
+                }
                 try #require(try tpm.wrongPINs() == "0x0")
                 let error = try #require(throws: JOSEError.self) {
                     try open("handle:0x81000002", pin: "4321").sign([1])
@@ -123,6 +137,22 @@ struct ProviderKeyTests {
         // A token that names a key has one. Otherwise it has one for each client.
         #expect((keys[0] == keys[1]) == (uri.contains("object=") || uri.contains("id=")))
         #expect(keys.allSatisfy { $0?.hasPrefix(uri + ";") == true && $0?.hasSuffix(";type=private") == true })
+    }
+
+    @Test(
+        arguments: [
+            ("handle:0x81000001", true), ("handle:0x8100ABcd", true), ("handle:0x1", true),
+            ("handle:", false), ("handle:81000001", false), ("handle:0x", false), ("handle:0x8100000g", false),
+            ("handle:0x810000011", false), ("handle:0x81000001?", false), ("handle:0x81000001?pass", false),
+            ("handle:0x81000001?pass=1234", false),
+            ("handle:0x81000001?pass?pass", false), ("handle:0x8100000\u{FF11}", false), ("handle:0x81000001 ", false),
+        ])
+    func `the URI of a handle has a number and no PIN`(uri: String, isAccepted: Bool) throws {
+        let provider = KeyProvider.tpm2(handle: uri)
+        #expect(provider.name == "tpm2")
+        #expect((try? provider.keyURI(for: "a")) == (isAccepted ? uri : nil))
+        let error = isAccepted ? nil : #expect(throws: JOSEError.self) { try provider.keyURI(for: "a") }
+        #expect(error?.description.contains("1234") != true)
     }
 
     @Test(arguments: [SignatureAlgorithm.rs256, .edDSA])

@@ -16,7 +16,7 @@ public enum DPoPAlgorithm: String, Sendable, Hashable, CaseIterable {
 /// The private key of one session. It is stored with the session's tokens, which cannot be used without it.
 package struct DPoPKey: Sendable, Hashable {
     package let algorithm: DPoPAlgorithm
-    /// The key in PEM: as PKCS#8, or wrapped by the TPM that has made it. Or the URI of a key on a token.
+    /// The key in PEM: as PKCS#8, or wrapped by the TPM that has made it. Or the URI of a key in a device.
     package let pem: Secret
     /// The key's thumbprint, which a bound token contains (RFC 9449 §6.1, RFC 7638).
     package let thumbprint: String
@@ -51,18 +51,21 @@ package struct DPoPKey: Sendable, Hashable {
     /// The provider that uses the key where it is; nil for a key in memory.
     package var provider: KeyProvider? { KeyProvider(ofKey: pem.reveal()) }
 
-    /// Whether the provider has made the key, on the same token if it is one.
+    /// Whether the provider has the key: the one that it names, or one on the same token.
     package func isIn(_ provider: KeyProvider) -> Bool {
-        self.provider == provider || pem.reveal().hasPrefix(provider.rawValue + ";")
+        let text = pem.reveal()
+        return self.provider == provider || text == provider.rawValue || text.hasPrefix(provider.rawValue + ";")
     }
 
     func signingKey(pin: Secret? = nil) throws -> SigningKey {
         try Self.attempt { () throws(JOSEError) in
             let text = pem.reveal()
-            guard provider == .pkcs11 else { return try SigningKey(pem: text, algorithm: algorithm.signature) }
+            guard let provider, !text.contains("-----BEGIN ") else {
+                return try SigningKey(pem: text, algorithm: algorithm.signature)
+            }
             let key = try SigningKey(
-                PrivateKey(opening: text, with: .pkcs11, passphrase: pin?.reveal()), algorithm.signature)
-            guard key.publicKey.thumbprint == thumbprint else { throw JOSEError("the token has another key instead") }
+                PrivateKey(opening: text, with: provider, passphrase: pin?.reveal()), algorithm.signature)
+            guard key.publicKey.thumbprint == thumbprint else { throw JOSEError("the device has another key instead") }
             return key
         }
     }
@@ -76,7 +79,9 @@ package struct DPoPKey: Sendable, Hashable {
         try await OwnThread().run(askingForPIN: { try await environment.keyPIN(key?.pem.reveal() ?? provider.rawValue) }
         ) {
             pin in
-            guard let key else { return try attempt { () throws(JOSEError) in try provider.requireUsable() } }
+            guard let key else {
+                return try attempt { () throws(JOSEError) in try provider.requireUsable() }
+            }
             _ = try key.signingKey(pin: pin)
         }
     }

@@ -10,8 +10,9 @@ struct BindingOptions: ParsableArguments, Sendable {
         name: .customLong("key-in"), parsing: .unconditional,
         help: """
             Make the DPoP key in a device and use it there, so that a copy of the session is worth nothing: tpm, the TPM of \
-            this machine (package tpm2-openssl), or the URI of a token, pkcs11:token=… (package pkcs11-provider).
-            """, completion: .list(["tpm", "pkcs11:"]), transform: KeyProvider.init(device:))
+            this machine (package tpm2-openssl), handle:0x…, a key that the TPM has, or the URI of a token, pkcs11:token=… \
+            (package pkcs11-provider).
+            """, completion: .list(["tpm", "handle:", "pkcs11:"]), transform: KeyProvider.init(device:))
     var device: KeyProvider?
 
     func validate() throws {
@@ -25,9 +26,11 @@ struct BindingOptions: ParsableArguments, Sendable {
 extension KeyProvider {
     /// - Parameter device: The value of `--key-in`.
     fileprivate init(device: String) throws {
-        self = device == "tpm" ? .tpm2 : .pkcs11(token: device)
+        self = device == "tpm" ? .tpm2 : KeyProvider(rawValue: device)
         guard try self == .tpm2 || keyURI(for: "") != nil else {
-            throw ValidationError("expected tpm, or the URI of a token without a PIN, for example pkcs11:token=Work")
+            throw ValidationError(
+                "expected tpm, a handle of the TPM, for example handle:0x81000001, or the URI of a token without a PIN, for "
+                    + "example pkcs11:token=Work")
         }
     }
 

@@ -85,6 +85,39 @@ struct KeyDeviceTests {
             }
         }
     }
+
+    /// On another machine, the same handle has another key, or none.
+    @Test func `a key at a handle of the TPM is used, and no other one in its place`() async throws {
+        try await withDesk(Self.strict) { fixture in
+            let (own, other, empty) = (try SoftwareTPM(), try SoftwareTPM(), try SoftwareTPM())
+            defer { for tpm in [own, other, empty] { tpm.stop() } }
+            for (name, tpm) in [("own", own), ("other", other)] {
+                let folder = "\(fixture.home)/\(name)"
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                try tpm.makeKeys([("0x81000001", "")], in: folder)
+            }
+            let login = fixture.loginArguments(["--dpop", "--key-in", "handle:0x81000001"])
+            let result = try await fixture.start(login, own.environment).outcome().result()
+            #expect(result["token_type"]?.string == "DPoP")
+            let stored = try JSON(parsing: Array(fixture.session()))
+            #expect(stored["proofKey"]?["pem"]?.string == "handle:0x81000001")
+            let refresh = ["token", "--force-refresh", "--json"]
+            _ = try await fixture.start(refresh, own.environment).outcome().result()
+            for (tpm, found) in [(other, "the device has another key instead"), (empty, "finds no such key")] {
+                let sent = fixture.provider.count(.token)
+                let refused = try await fixture.start(refresh, tpm.environment).outcome()
+                #expect(try refused.failure(1, "unavailable").contains(found), "\(refused)")
+                #expect(fixture.provider.count(.token) == sent)
+                let doctor = try await fixture.start(["doctor", "--json"], tpm.environment).outcome()
+                #expect(doctor.output.contains("key-unusable"), "\(doctor)")
+                let path = "\(fixture.sessions)/\(try #require(fixture.stored.first))"
+                try CommandFixture.editSession(at: path) { $0["backoff"] = nil }
+            }
+            let elsewhere = try await fixture.start(login, empty.environment).outcome()
+            #expect(try elsewhere.failure(1, "unavailable").contains("finds no such key"), "\(elsewhere)")
+            _ = try await fixture.start(refresh, own.environment).outcome().result()
+        }
+    }
 }
 
 /// `--client-key` with a key in a TPM (`private_key_jwt`).
