@@ -44,35 +44,49 @@ struct Proxy: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let server = try SecureURL(server ?? resource ?? "")
-        let session = try await chosen(for: server, limit)
-        let store = try await session.find(within: limit)
-        try await session.withState(console, in: store, within: limit) { state in
-            let current = CurrentSession(state) {
-                guard let store else { return nil }
-                return try await session.restore(store, of: session.chosenProfile, console.environment)
-            }
-            let proxy = try AuthProxy(
-                for: server, on: listener(), allowing: Set(allowedOrigins),
-                remedy: { challenge in
-                    let record = await current.known.record
-                    // Another API could demand scopes that have nothing to do with it, and so could this one of another session,
-                    // which has taken the place of the proxy's.
-                    if let challenge {
-                        guard let stored = try? await store?.load(), stored.id == record.id else { return nil }
-                        guard challenge.mayBeMet(with: record.scope), record.isOwnResource(server),
-                            challenge.canBeShown(with: challenge.scope)
-                        else { return nil }
-                    }
-                    let line = try? session.line(
-                        store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)
-                    return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }
-                }, session: { try await current.state() })
-            raiseLimitOfFiles()
-            try console.succeed(
-                ["address": .string(proxy.address), "server": .string(server.string)], text: proxy.address)
-            try await proxy.run()
+        let sockets = socket == nil && port == nil ? try ProxyListener.activated() : nil
+        let current = CurrentSession(console.environment) { try await select(for: server, console, limit) }
+        do { _ = try await current.state() } catch let error as AuthError where error.needsSignIn && sockets != nil {
+            // A client has connected to the socket of systemd, and gets the error with the way to sign in.
+        }
+        let proxy = try AuthProxy(
+            for: server, on: sockets ?? listener(), allowing: Set(allowedOrigins),
+            remedy: { await remedy(for: $0, at: server, of: current, console) }, session: { try await current.state() })
+        raiseLimitOfFiles()
+        try console.succeed(
+            ["address": .string(proxy.address), "server": .string(server.string)], text: proxy.address)
+        do { try await proxy.run() } catch {
+            if let selected = await current.selected { await selected.options.settle(selected.state, console) }
+            throw error
         }
         return 0
+    }
+
+    private func select(
+        for server: SecureURL, _ console: Console, _ limit: Duration
+    ) async throws -> CurrentSession.Selected {
+        let options = try await chosen(for: server, limit)
+        let (store, state) = try await options.state(console, in: options.find(within: limit), within: limit)
+        return .init(options: options, store: store, state: state)
+    }
+
+    /// Returns the command line that signs in as the server demands, or again; nil for none.
+    private func remedy(
+        for challenge: StepUpChallenge?, at server: SecureURL, of current: CurrentSession, _ console: Console
+    ) async -> String? {
+        guard let selected = await current.selected else { return nil }
+        let record = await selected.state.record
+        // Another API could demand scopes that have nothing to do with it, and so could this one of another session, which has
+        // taken the place of the proxy's.
+        if let challenge {
+            guard let stored = try? await selected.store.load(), stored.id == record.id,
+                challenge.mayBeMet(with: record.scope), record.isOwnResource(server),
+                challenge.canBeShown(with: challenge.scope)
+            else { return nil }
+        }
+        let line = try? selected.options.line(
+            selected.store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)
+        return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }
     }
 
     /// Returns the options of the session: with only a resource, those of the one that is for it.
@@ -102,8 +116,7 @@ struct Proxy: Command {
 
     private func listener() throws -> ProxyListener {
         if let socket { return try .socket(at: socket) }
-        if let port { return try .loopback(port: port) }
-        return try .activated() ?? .loopback()
+        return try .loopback(port: port ?? 0)
     }
 
     /// Raises the limit of open files to what the user may have: a request needs two, and shells allow 1024.

@@ -110,11 +110,7 @@ extension SessionOptions {
         _ work: (AuthState) async throws -> Value
     ) async throws -> Value {
         let deadline = ContinuousClock.now + limit
-        guard let store, let state = try await restore(store, of: chosenProfile, console.environment) else {
-            throw AuthError(
-                .signInRequired, .store, "not signed in\(try await wayToSignIn(store, console, limit))",
-                outcome: .notSent)
-        }
+        let (store, state) = try await state(console, in: store, within: limit)
         do { return try await work(state) } catch {
             let pause = Duration.milliseconds(250)
             while !(error is CancellationError), await state.hasUnsavedTokens, ContinuousClock.now + pause < deadline {
@@ -155,19 +151,37 @@ extension SessionOptions {
         }
     }
 
+    /// Returns the session in the store that ``find(within:)`` has found, and the store.
+    ///
+    /// - Throws: ``AuthError`` with ``AuthError/Code/signInRequired`` and the way to sign in, if there is none.
+    func state(
+        _ console: Console, in store: (any TokenStore)?, within limit: Duration
+    ) async throws -> (any TokenStore, AuthState) {
+        guard let store, let state = try await restore(store, of: chosenProfile, console.environment) else {
+            throw AuthError(
+                .signInRequired, .store, "not signed in\(try await wayToSignIn(store, console, limit))",
+                outcome: .notSent)
+        }
+        return (store, state)
+    }
+
     /// Returns the error with the way to replace a client that the provider no longer accepts, or its credentials.
-    private func forgotten(
+    func forgotten(
         _ error: AuthError, _ record: AuthStateRecord, _ store: any TokenStore, _ console: Console
     ) throws -> AuthError {
         let issuer = record.client.provider.issuer.string
         let known = try RegisteredClients.find(issuer: issuer, clientID: record.client.id, for: record.resources)
         var error = error
-        if let known, !known.isOurs {
+        let line = try line(store, record, console).shellLine
+        if let known, !known.isOurs, error.code != .listener {
             error.message += known.replacement(console)
+        } else if error.code == .listener, known?.isOurs != true {
+            error.message +=
+                ". If the provider accepts other ports, name free ones with --redirect-port, and sign in with: \(line)"
+        } else if let known, known.isOurs {
+            error.message += ". For another registration, sign in with: \(line)"
         } else {
-            let change = known == nil ? "changed the client" : "forgotten the client"
-            let line = try line(store, record, console).shellLine
-            error.message += ". If the provider has \(change), sign in with: \(line)"
+            error.message += ". If the provider has changed the client, sign in with: \(line)"
         }
         return error
     }
@@ -281,7 +295,7 @@ extension SessionOptions {
 
     /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a
     /// user who waits.
-    private func settle(_ state: AuthState, _ console: Console) async {
+    func settle(_ state: AuthState, _ console: Console) async {
         let note = Task {
             try await Task.sleep(for: Interrupts.grace)
             console.explain("finishing the refresh, press Ctrl-C again to give up")

@@ -223,6 +223,32 @@ struct ProxyCommandTests {
         }
     }
 
+    /// The client would otherwise see the end of its connection, and the unit would fail.
+    @Test func `before the sign-in, a client at a socket of systemd is told how to sign in`() async throws {
+        try await withDesk { fixture in
+            let parent = try ChildProcess(
+                ["python3", "-c", Self.activation, "127.0.0.1", "\(fixture.issuer)/api/"],
+                environment: fixture.environment)
+            let process = try await parent.outputLine { Int32($0) != nil }
+            let address = try await parent.outputLine { Int32($0) == nil }
+            for _ in 0..<2 {
+                let refused = try await curl(fixture, address + "echo")
+                #expect(refused.status == 503)
+                #expect(refused.body?["error"]?["code"]?.string == "sign_in_required", "\(refused)")
+                let message = refused.body?["error"]?["message"]?.string ?? ""
+                #expect(message.contains("Sign in with: sign-in login"), "\(message)")
+            }
+            try await fixture.signIn()
+            #expect(try await curl(fixture, address + "echo").status == 200)
+            _ = try await fixture.run("logout", "--revoke-only")
+            #expect(try await curl(fixture, address + "echo").status == 503)
+            kill(try #require(Int32(process)), SIGTERM)
+            let next = try await parent.outputLine { Int32($0) != nil && $0 != process }
+            kill(try #require(Int32(next)), SIGTERM)
+            _ = try await parent.outcome()
+        }
+    }
+
     @Test func `a socket of systemd that other machines reach is refused`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
