@@ -1,5 +1,6 @@
 internal import AppAuth
 internal import HTTPTypes
+internal import Logging
 
 /// The checks of a client, without a user. They ask the provider two questions whose answers are errors.
 extension Examination {
@@ -93,6 +94,8 @@ extension Examination {
                 ("code", try Secret(randomBytes: 16).reveal()), ("redirect_uri", request.redirectURI),
                 ("code_verifier", request.pkce.codeVerifier.reveal()),
             ])
+        environment.logger.info(
+            "token: sends a made-up code: from the provider’s error follows whether it knows the client")
         let endpoint = ClientEndpoint(client: request.client, environment: environment, proof: request.proof)
         do { _ = try await endpoint.send(exchange, stage: .token) } catch let error as AuthError {
             let isKnown = error.code == .invalidGrant

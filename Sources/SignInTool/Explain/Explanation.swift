@@ -1,4 +1,5 @@
 internal import AppAuth
+internal import AppAuthConcurrency
 internal import HTTPTypes
 internal import JOSE
 internal import Logging
@@ -6,7 +7,13 @@ internal import Logging
 /// The explanation of a command for `--explain`: each request and response, and each step of a flow, on standard error as it
 /// happens. It shows secrets only by their kind and length.
 struct Explanation: Sendable {
-    private func say(_ line: String) { Console.write("\(line.onOneLine)\n", to: .error) }
+    /// The time of the latest line. A step that is logged has taken the time since then.
+    private static let latest = LockedValue(ContinuousClock.now)
+
+    private func say(_ line: String) {
+        Console.write("\(line.onOneLine)\n", to: .error)
+        Self.latest.withLock { $0 = .now }
+    }
 
     /// Says what another party may have chosen.
     private func say(_ mark: String, _ text: String) { say(mark + text.withSingleBlanks) }
@@ -51,8 +58,9 @@ struct Explanation: Sendable {
     func show(_ message: String, level: Logger.Level) {
         let name = message.prefix { $0 != ":" }
         let section = AuthError.Stage(rawValue: String(name)).flatMap(ExplainedStep.section)
+        let time = Self.latest.withLock { $0.duration(to: .now) }.inMilliseconds
         let text = message.dropFirst(name.count).drop { ": ".contains($0) }
-        let line = "\(level >= .notice ? "\(level): " : "")\(text)\(section.map { " (\($0))" } ?? "")"
+        let line = "\(level >= .notice ? "\(level): " : "")\(text)\(section.map { " (\($0)), after \(time)" } ?? "")"
         let mark = String(repeating: " ", count: name.count + 1) + "| "
         for line in line.withSingleBlanks.wrapped(after: "[\(name)] ", then: mark) { say(line) }
     }

@@ -99,6 +99,10 @@ struct ExplainTests {
                 "and about the same user",
             ] { #expect(text.contains(step), "\(step) is not in \(text)") }
             #expect(text.contains(/< 200 for POST http:\/\/[^ ]+\/token: \d+ bytes, after \d+ ms/), "\(text)")
+            for section in ["RFC 6749 §4.1.2, §10.12", "OpenID Connect Core §3.1.3.7", "RFC 8252 §7.3"] {
+                let isTimed = text.replacing(" | ", with: " ").contains("\(section)), after ")
+                #expect(isTimed, "\(section): \(text)")
+            }
         }
     }
 
