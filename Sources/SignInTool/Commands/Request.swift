@@ -216,8 +216,14 @@ struct Request: Command {
         // A code for another device carries no further parameters.
         let deviceLine =
             isAboutScope ? try session.line(store, record, console, requesting: needed, by: "device") : nil
-        return .done(
-            try await signIn.run(store: store, console, until: deadline, line: line, deviceLine: deviceLine))
+        do {
+            try await target.checkClient(of: signIn, console)
+            return .done(
+                try await signIn.run(store: store, console, until: deadline, line: line, deviceLine: deviceLine))
+        } catch let error as AuthError where target.isAboutRegistration(error) {
+            console.advice.note(nil)
+            throw try session.forgotten(error, record, store, console)
+        }
     }
 
     /// Returns whether the user agrees to what the resource demands. Without a terminal, the options are the agreement.

@@ -152,6 +152,53 @@ struct ForgottenClientTests {
         }
     }
 
+    /// The session stays, so nothing is registered here.
+    @Test(arguments: [Sign.page401, .page422, .token, nil])
+    func `a step-up of a forgotten client, or with its port busy, names the sign-in that registers it again`(
+        sign: Sign?
+    ) async throws {
+        try await run { fixture, url in
+            let former = try await clientIDs(fixture)
+            let registered = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
+            let port = try #require(try SecureURL(registered["redirect_uris"]?.strings?.first ?? "").port)
+            let busy = sign == nil ? try LoopbackRedirectListener(ports: [port]) : nil
+            defer { busy?.close() }
+            let challenge = #"Bearer error="insufficient_user_authentication", max_age=60"#
+            fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
+            if let sign { fixture.provider.fault(sign.fault, at: sign.endpoint) }
+            let message = try await fixture.run("request", "GET", url, "--step-up", "--json")
+                .failure(1, sign == nil ? "listener" : "invalid_client")
+            #expect(!message.contains("--client-secret"), "\(message)")
+            let command = try #require(message.components(separatedBy: "For another registration, sign in with: ").last)
+            if sign != nil { fixture.provider.fault(.status(.unauthorized), at: .authorization) }
+            let outcome = try await fixture.start(["sh", "-c", command], []).outcome()
+            #expect(outcome.status == 0 && outcome.errors.contains(Self.notice), "\(message) \(outcome)")
+            let ids = try await clientIDs(fixture)
+            #expect(ids.count == 1 && ids != former)
+        }
+    }
+
+    /// A page may refuse only programs that are no browsers, so the sign-in goes on.
+    @Test(arguments: [401, 403, 422])
+    func `if the page refuses a client that the user has registered, its file is named`(status: Int) async throws {
+        try await withDesk { fixture in
+            let port = freePort()
+            let uri = "http://127.0.0.1:\(port)/callback"
+            _ = try await fixture.run("register", "--json", "--issuer", fixture.issuer, "--redirect-uri", uri).result()
+            fixture.provider.fault(.status(.init(code: status)), at: .authorization)
+            let outcome = try await fixture.run("login", "--json", "--issuer", fixture.issuer)
+            _ = try outcome.result()
+            let file = try #require(try clients(fixture).first)
+            #expect(
+                outcome.errors.contains("refuses the client") && outcome.errors.contains("(status \(status))"),
+                "\(outcome)")
+            #expect(
+                outcome.errors.contains("/clients/\(file)") && outcome.errors.contains("replace it with: rm "),
+                "\(outcome)")
+            #expect(fixture.provider.count(.clientRegistration) == 1)
+        }
+    }
+
     @Test func `a server that refuses every client ends the sign-in`() async throws {
         try await run { fixture, url in
             fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token, times: nil)

@@ -60,6 +60,23 @@ struct ExportTests {
         }
     }
 
+    /// Otherwise, the client of the user would be used at whichever server the resource names by then.
+    @Test(arguments: [["--client-id", "demo"], []])
+    func `a client of the user stays at its issuer, which a resource has named`(client: [String]) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        configuration.resourceDescription = ResourceDescription(scopes: ["api"])
+        try await withDesk(configuration) { fixture in
+            let login = ["login", "--json", "--resource", fixture.provider.url(.api), "--profile", "work"] + client
+            _ = try await fixture.start(login).outcome().result()
+            let exported = try await fixture.run("export", "work", "--json").result()
+            #expect(exported["issuer"]?.string == (client.isEmpty ? nil : fixture.issuer), "\(exported)")
+            let path = try write(exported.serialized(), fixture)
+            let there = elsewhere(fixture)
+            _ = try await fixture.run("import", path, "--yes", "--json", with: there).result()
+            _ = try await fixture.run("login", "--json", "--profile", "work", with: there).result()
+        }
+    }
+
     @Test func `the export has no secret, and the import needs the file of this machine`() async throws {
         try await withDesk { fixture in
             let secret = fixture.home + "/secret"
