@@ -14,12 +14,27 @@ struct Export: Command {
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
-        guard let line = try profile.signIn else { throw WrongUsage(try profile.isUnknown) }
-        let document = ProfileDocument(profile, line)
+        guard let known = try profile.known else { throw WrongUsage(try profile.isUnknown) }
+        let document = ProfileDocument(profile, known.lineForOthers)
         let json = try document.json
         try console.succeed(json, text: json.serialized())
         let names = document.local.map(\.name).joined(separator: " and ")
         if !names.isEmpty { console.say("On the other machine, 'sign-in import' will require its own \(names).") }
         return 0
     }
+}
+
+extension Profile.Known {
+    /// The command line for another machine. If only a resource has named the issuer, names it: the resource may name another
+    /// one by then, which must not get the user's own client.
+    fileprivate var lineForOthers: SignInLine {
+        let hasClientOfResource = ["--resource", "--client-id"].allSatisfy { signIn.value(of: $0) != nil }
+        guard hasClientOfResource, let issuer, !signIn.options.contains(where: { Self.namesIssuer.contains($0.name) })
+        else {
+            return signIn
+        }
+        return SignInLine(signIn.words + ["--issuer", issuer])
+    }
+
+    private static let namesIssuer = ["--issuer", "--preset"]
 }
