@@ -32,6 +32,17 @@ final class SecretService {
             )
         }
         (self.entry, self.library, self.call, self.problem) = (entry, library, call, problem)
+        // GLib would make a folder in the home, which can be that of another user (sudo), and find no bus.
+        let hasAddress = ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"].contains { (name: String) in
+            shims_secure_getenv(name) != nil
+        }
+        guard hasAddress else { throw Self.noBus(at: entry.location, "both are unset") }
+    }
+
+    private static func noBus(at location: String, _ said: String) -> AuthError {
+        .store(
+            location, .noBus,
+            "needs a session bus (D-Bus), found none by DBUS_SESSION_BUS_ADDRESS and XDG_RUNTIME_DIR", said)
     }
 
     deinit {
@@ -114,10 +125,7 @@ final class SecretService {
         let location = entry.location
         switch code {
         case SHIMS_SECRET_OK: return
-        case SHIMS_SECRET_NO_BUS:
-            throw AuthError.store(
-                location, .noBus,
-                "needs a session bus (D-Bus), found none by DBUS_SESSION_BUS_ADDRESS and XDG_RUNTIME_DIR", said)
+        case SHIMS_SECRET_NO_BUS: throw Self.noBus(at: location, said)
         case SHIMS_SECRET_NO_SERVICE:
             throw AuthError.store(location, .noService, "needs a keyring service on the session bus, found none", said)
         case SHIMS_SECRET_LOCKED:

@@ -1,5 +1,6 @@
 import AppAuth
 import AppAuthProtocol
+import Foundation
 import Glibc
 import TestFixtures
 import Testing
@@ -45,7 +46,11 @@ struct AppStoresTests {
     /// In a process of its own, since all of a process has one environment.
     @Test func `a sign-in chooses the keyring, or the app's file, and says which in a few words`() async {
         await #expect(processExitsWith: .success) {
-            for name in ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY"] { unsetenv(name) }
+            for name in ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "XDG_CACHE_HOME"] { unsetenv(name) }
+            let home = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+            try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: home) }
+            setenv("HOME", home, 1)
             setenv("XDG_STATE_HOME", "/nonexistent", 1)
             let signIn = SignIn(issuer: "https://op.example", clientID: "app", appName: "App")
             let choice = try await signIn.keyringOrFile(appID: "org.example.App")
@@ -53,6 +58,8 @@ struct AppStoresTests {
             let reason = ["there is no session bus", "libsecret is not installed"]
             let path = "/nonexistent/org.example.App/session.json"
             try #require(reason.contains { "\(choice)" == "\(path), since \($0)" }, "\(choice)")
+            // With sudo, it can be the home of another user.
+            try #require(try FileManager.default.contentsOfDirectory(atPath: home) == [])
         }
     }
 
