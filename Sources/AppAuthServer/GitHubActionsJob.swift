@@ -3,7 +3,8 @@ internal import AppAuthSession
 internal import Glibc
 internal import HTTPTypes
 
-/// A job of GitHub Actions, whose ID tokens serve as client assertions at providers that trust GitHub.
+/// A job of GitHub Actions, whose ID tokens serve as client assertions at providers that trust GitHub, or as assertions in
+/// place of a sign-in (``Environment/grantAssertion``).
 ///
 /// ```swift
 /// let job = try GitHubActionsJob()

@@ -67,6 +67,42 @@ struct WorkloadIdentityTests {
         }
     }
 
+    /// RFC 7523 §2.1.
+    @Test func `the ID token of a job takes the place of a sign-in, and each refresh presents a new one`() async throws
+    {
+        let (key, issuer) = (try SigningKey.generate(.es256), "https://token.actions.githubusercontent.com")
+        var configuration = LocalProvider.Configuration.demo
+        configuration.clients = [RegisteredClient(id: "workload", grantTypes: [GrantType.jwtBearer.rawValue])]
+        configuration.assertionIssuers = [TrustedIssuer(issuer, keys: [key.publicKey])]
+        try await World.run(configuration) { world in
+            let server = world.provider.issuer
+            let end = Int(world.clock.now.timeIntervalSince1970) + 120
+            let tokens = try ["one", "two"].map { id in
+                let claims: JSON = [
+                    "iss": .string(issuer), "sub": .string(User.alice.subject), "aud": .string(server),
+                    "exp": .number(.init(end)), "jti": .string(id),
+                ]
+                return try JWS.sign(claims, with: key)
+            }
+            for token in tokens { world.provider.fault(.status(.ok, json: ["value": .string(token)]), at: .api) }
+            let job = try job(at: world.provider.url(.api))
+            var environment = world.environment
+            environment.grantAssertion = { [environment] demand in
+                try await job.idToken(for: demand.name, in: environment)
+            }
+            let store = TestStore()
+            let state = try await AuthState.restoreOrPresent(
+                .jwtBearer(assertionNamed: server), as: world.client("workload", .none), store: store,
+                environment: environment)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.log(.api).map(\.query["audience"]) == [server, server])
+            #expect(world.provider.log(.token).map(\.form["assertion"]) == tokens)
+            #expect(world.provider.log(.token).allSatisfy { $0.form["client_assertion"] == nil && $0.status == 200 })
+            let stored = try #require(await store.record).encoded()
+            #expect(!tokens.contains(where: String(decoding: stored, as: UTF8.self).contains))
+        }
+    }
+
     @Test(arguments: [
         LocalProvider.Fault.status(.forbidden), .status(.ok, json: ["value": 1]), .status(.ok, json: [:]), .htmlPage,
     ])
