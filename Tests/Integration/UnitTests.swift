@@ -18,7 +18,7 @@ extension Integration {
             for name in ["sign-in-watch.service", "sign-in-watch@.service"] {
                 let unit = try String(
                     contentsOf: Places.root.appending(path: "Packaging/systemd/\(name)"), encoding: .utf8)
-                try user.install(unit.replacing("/usr/bin/sign-in", with: Places.program("sign-in").path), as: name)
+                try user.install(unit.replacing("/usr/bin/sign-in", with: "%h/.local/bin/sign-in"), as: name)
             }
             let provider = try HelperProcess(
                 Places.program("local-provider"), ["--exit-with-stdin", "--access-token-lifetime", "10"])
@@ -36,9 +36,9 @@ extension Integration {
                             try await ask(systemd, "show \(unit) -p ActiveState -p NRestarts")
                                 == "NRestarts=0\nActiveState=active\n")
                         try await ask(systemd, "stop \(unit)")
-                        #expect(
-                            try await ask(systemd, "show \(unit) -p Result -p ExecMainStatus")
-                                == "Result=success\nExecMainStatus=130\n")
+                        let end = try await ask(systemd, "show \(unit) -p Result -p ExecMainStatus").split(
+                            separator: "\n")
+                        #expect(Set(end) == ["Result=success", "ExecMainStatus=130"], "\(end)")
                     }
                     try await ask(systemd, "start sign-in-watch@nobody.service")
                     try await waitUntil {
@@ -59,10 +59,7 @@ extension Integration {
                 let issuer = try await provider.line()
                 let units = try blocks(
                     below: "A service that starts with the first request", of: "ProgramsThatCannotSignIn",
-                    at: [
-                        "https://api.example.org/v1/": "\(issuer)/api/",
-                        "%h/.local/bin/sign-in": Places.program("sign-in").path,
-                    ])
+                    at: ["https://api.example.org/v1/": "\(issuer)/api/"])
                 for (text, name) in zip(units, ["work-api.socket", "work-api.service"]) {
                     try user.install(text, as: name)
                 }
@@ -113,6 +110,11 @@ private struct Owner {
 
     init() throws {
         workspace = try Workspace()
+        // Units cannot name a path with a blank without quotes.
+        let folder = workspace.path(".local/bin")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/sign-in", withDestinationPath: Places.program("sign-in").path)
         let programs = try Places.program("sign-in").deletingLastPathComponent().path
         variables = [
             "HOME": workspace.folder.path, "LANG": "C.UTF-8", "PATH": "\(programs):/usr/bin:/bin",

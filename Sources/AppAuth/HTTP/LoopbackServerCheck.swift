@@ -40,10 +40,11 @@ package struct LoopbackServerCheck: Sendable {
 
     private static let unknown: Int32 = -2
 
-    /// Connects to a server, and returns the users that it belongs to, as ``owners(of:_:from:_:)``; nil if no server listens.
+    /// Connects to a server, and returns the users that it belongs to, as ``owners(of:_:from:_:)``; nil if none accepts the
+    /// connection within a second.
     func owners(ofServerReachedAt server: String, _ port: Int32) -> [UInt32]? {
         let connection = shims_connect(server, port)
-        guard connection >= 0 else { return connection == -ECONNREFUSED ? nil : [] }
+        guard connection >= 0 else { return nil }
         defer { shims_end(connection) }
         var own = [CChar](repeating: 0, count: 46)
         let ownPort = shims_local_address(connection, &own)
