@@ -2,7 +2,6 @@
 #include "socket_shims.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
@@ -11,7 +10,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -195,6 +193,8 @@ int shims_server_users(const char *server, int server_port, const char *own, int
     memset(&none, 0, sizeof none);
     if (parse(server, server_port, &theirs) != 0 || (own && parse(own, own_port, &ours) != 0)) return 0;
     int diagnosis = shims_open_diagnosis();
+    // Without descriptors or memory, it is not known whose server it is. Any other failure is a kernel that tells nothing.
+    if (diagnosis == -EMFILE || diagnosis == -ENFILE || diagnosis == -ENOMEM || diagnosis == -ENOBUFS) return -1;
     if (diagnosis < 0) return 0;
     uint32_t end = UINT32_MAX, listener = UINT32_MAX;
     int is_known = own && user_of(diagnosis, &theirs, &ours, &end) == 0;
@@ -205,6 +205,8 @@ int shims_server_users(const char *server, int server_port, const char *own, int
     // after it had accepted the connection meanwhile.
     if (own && end == UINT32_MAX && user_of(diagnosis, &theirs, &ours, &end) == 0) is_known = 1;
     close(diagnosis);
+    // Then the socket that listens says nothing about whoever gets the connection.
+    if (own && !is_known) return -2;
     if (end != UINT32_MAX) users[count++] = end;
     return count > 0 ? count : is_known ? -1 : -2;
 }
@@ -216,7 +218,10 @@ int shims_connect(const char *server, int port) {
     if (fd < 0) return -errno;
     struct timeval limit = {1, 0};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(fd, &address.any, sizeof address) == 0) return fd;
+    int result;
+    do result = connect(fd, &address.any, sizeof address);
+    while (result != 0 && errno == EINTR);
+    if (result == 0 || errno == EISCONN) return fd;
     int error = errno;
     close(fd);
     return -error;
@@ -228,26 +233,6 @@ int shims_local_address(int fd, char text[46]) {
     if (getsockname(fd, &address.any, &length) != 0) return -1;
     const void *own = address.any.sa_family == AF_INET ? (void *)&address.v4.sin_addr : &address.v6.sin6_addr;
     return inet_ntop(address.any.sa_family, own, text, 46) ? ntohs(address.v4.sin_port) : -1;
-}
-
-int shims_find_connection(const char *server, int port, int own_port) {
-    union address theirs, found;
-    if (parse(server, port, &theirs) != 0) return -1;
-    DIR *folder = opendir("/proc/self/fd");
-    if (!folder) return -1;
-    int result = -1;
-    for (struct dirent *entry; result < 0 && (entry = readdir(folder));) {
-        int fd = atoi(entry->d_name);
-        socklen_t length = sizeof found;
-        if (shims_local_port(fd) != own_port || getpeername(fd, &found.any, &length) != 0) continue;
-        if (found.any.sa_family != theirs.any.sa_family || found.v4.sin_port != theirs.v4.sin_port) continue;
-        int is_same = found.any.sa_family == AF_INET
-            ? found.v4.sin_addr.s_addr == theirs.v4.sin_addr.s_addr
-            : memcmp(&found.v6.sin6_addr, &theirs.v6.sin6_addr, sizeof found.v6.sin6_addr) == 0;
-        if (is_same) result = fd;
-    }
-    closedir(folder);
-    return result;
 }
 
 // Whether the address and port of a dumped socket are these, also as the kernel maps IPv4 to IPv6. The kernel does not select

@@ -23,6 +23,8 @@ final class CurlTransfer: @unchecked Sendable {
     /// The check of the server; nil for none.
     var serverCheck: LoopbackServerCheck?
     private var foreignUser: UInt32?
+    /// The address of a server that the kernel does not know. Nothing was sent to it.
+    private var unknownServer: (address: String, port: Int32)?
 
     /// The handle while the transfer runs.
     var easy: UnsafeMutableRawPointer?
@@ -87,7 +89,8 @@ final class CurlTransfer: @unchecked Sendable {
         }
         // To libcurl, a connection that ends within the header ends a response without a body.
         let code = code == SHIMS_CURLE_OK ? SHIMS_CURLE_PARTIAL_FILE : code
-        return .failure(failure(code, handle, library).error(target: target, limits: request.limits))
+        let error = failure(code, handle, library).error(target: target, limits: request.limits)
+        return .failure(unknownServer.map { UnknownServer(address: $0.address, port: $0.port, error: error) } ?? error)
     }
 
     func failure(_ code: shims_curl_code, _ handle: CurlHandle, _ library: CurlLibrary) -> CurlFailure {
@@ -173,8 +176,10 @@ final class CurlTransfer: @unchecked Sendable {
         _ server: UnsafePointer<CChar>, _ serverPort: Int32, _ own: UnsafePointer<CChar>, _ ownPort: Int32
     ) {
         guard let serverCheck else { return }
-        let users = serverCheck.owners(of: server, serverPort, from: own, ownPort)
-        foreignUser = users.first { !serverCheck.accepts($0) }
+        switch serverCheck.answer(about: server, serverPort, from: own, ownPort) {
+        case .users(let users): foreignUser = users.first { !serverCheck.accepts($0) }
+        case .unknown: (foreignUser, unknownServer) = (.max, (String(cString: server), serverPort))
+        }
     }
 
     /// Returns whether the request may be sent. If a kept connection gives no response, libcurl sends the request
@@ -201,4 +206,12 @@ extension HTTPResponse {
         response.headerFields[.contentLength] = nil
         return response
     }
+}
+
+/// The failure of a transfer to a server that the kernel does not know. It can be tried again once the server was found to be in
+/// another network namespace.
+struct UnknownServer: Error {
+    let address: String
+    let port: Int32
+    let error: AuthError
 }

@@ -135,7 +135,14 @@ public final class CurlTransport: HTTPTransport {
     ///   was sent; `.invalidResponse` for a response that is too large or not HTTP; `.invalidConfiguration` for an
     ///   unusable URL, certificate file or key; `.unavailable` without libcurl 7.80 or newer. `CancellationError`.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
-        try await startedWorker().perform(request)
+        let worker = try startedWorker()
+        do { return try await worker.perform(request) } catch let unknown as UnknownServer {
+            // Not on the worker's thread, which has other transfers.
+            let check = LoopbackServerCheck(in: .current)
+            let users = try await OwnThread().run { check.users(ofServerReachedAt: unknown.address, unknown.port) }
+            guard let users, users.allSatisfy(check.accepts) else { throw unknown.error }
+        }
+        do { return try await worker.perform(request) } catch let unknown as UnknownServer { throw unknown.error }
     }
 
     private func startedWorker() throws -> CurlWorker {

@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
@@ -15,41 +16,58 @@ package struct LoopbackServerCheck: Sendable {
     /// Returns whether a server of a user may receive requests.
     package func accepts(_ user: UInt32) -> Bool { desktop.accepts(user) }
 
-    /// Returns the users that a server belongs to: none if no server listens or the kernel does not report them, and the
-    /// greatest number, which no user has, if it is not known whose connection it is and could be another user's.
-    ///
-    /// It blocks for a second if the server is in another network namespace, the first time for a connection: a listening
-    /// socket of this machine can appear and go, and a handshake does without one. If the other end has acknowledged more
-    /// than that, it has a socket. One of this machine would be known then.
-    ///
-    /// - Parameter own: This end of the connection to the server; nil for the server that listens.
-    package func owners(
-        of server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>? = nil,
-        _ ownPort: Int32 = 0
-    ) -> [UInt32] {
-        var users: [UInt32] = [.max, .max]
-        func ask() -> Int32 { shims_server_users(server, serverPort, own, ownPort, &users) }
-        var count = ask()
-        if count == Self.unknown, own != nil {
-            let connection = shims_find_connection(server, serverPort, ownPort)
-            guard connection >= 0, shims_is_confirmed(connection) == 1 else { return [.max] }
-            count = ask()
-        }
-        return count == Self.unknown ? [] : count < 0 ? [.max] : Array(users.prefix(Int(count)))
+    /// What the kernel tells of a server.
+    enum Answer: Equatable {
+        /// The users that it belongs to, or the greatest number, which no user has, if that cannot be told. None if the kernel
+        /// tells nothing, or if the server is in another network namespace.
+        case users([UInt32])
+        /// The kernel does not know the other end of the connection, or without one, who listens.
+        case unknown
     }
 
-    private static let unknown: Int32 = -2
+    /// Asks the kernel about a server.
+    ///
+    /// - Parameter own: This end of a connection to it; nil for the server that listens.
+    func answer(
+        about server: UnsafePointer<CChar>, _ serverPort: Int32, from own: UnsafePointer<CChar>? = nil,
+        _ ownPort: Int32 = 0
+    ) -> Answer {
+        var users: [UInt32] = [.max, .max]
+        let count = shims_server_users(server, serverPort, own, ownPort, &users)
+        guard count == -2 else { return .users(count < 0 ? [.max] : Array(users.prefix(Int(count)))) }
+        let place = "\(String(cString: server)) \(serverPort)"
+        let isElsewhere = own != nil && Self.elsewhere.withLock { $0[place].map { .now < $0 } == true }
+        return isElsewhere ? .users([]) : .unknown
+    }
 
-    /// Connects to a server, and returns the users that it belongs to, as ``owners(of:_:from:_:)``; nil if none accepts the
-    /// connection within a second.
-    func owners(ofServerReachedAt server: String, _ port: Int32) -> [UInt32]? {
+    /// Connects to a server, and returns the users that it belongs to, as ``Answer/users(_:)``; nil if none accepts the
+    /// connection within a second. It may block for a few seconds.
+    ///
+    /// Another user's server can listen for a moment only, and the kernel answers a handshake without a socket if there are too
+    /// many (SYN cookies): then whoever listens when the request arrives gets it, and until then, nothing is known of the other
+    /// end. So that is believed to be in another network namespace only if it acknowledges a probe, for which it needs a socket:
+    /// one of this namespace would be known.
+    package func users(ofServerReachedAt server: String, _ port: Int32) -> [UInt32]? {
         let connection = shims_connect(server, port)
-        guard connection >= 0 else { return nil }
+        guard connection >= 0 else {
+            return [-EMFILE, -ENFILE, -ENOMEM, -ENOBUFS].contains(connection) ? [.max] : nil
+        }
         defer { shims_end(connection) }
+        return users(of: server, port, on: connection)
+    }
+
+    package func users(of server: String, _ port: Int32, on connection: Int32) -> [UInt32] {
         var own = [CChar](repeating: 0, count: 46)
         let ownPort = shims_local_address(connection, &own)
-        return owners(of: server, port, from: own, ownPort)
+        if case .users(let users) = answer(about: server, port, from: own, ownPort) { return users }
+        guard shims_is_confirmed(connection) == 1 else { return [.max] }
+        if case .users(let users) = answer(about: server, port, from: own, ownPort) { return users }
+        Self.elsewhere.withLock { $0["\(server) \(port)"] = .now + .seconds(60) }
+        return []
     }
+
+    /// Until when servers are known to be in another network namespace.
+    private static let elsewhere = LockedValue<[String: ContinuousClock.Instant]>([:])
 
     /// The users whose programs have a connection at a server's address, as far as the kernel reports them.
     ///
@@ -77,7 +95,7 @@ extension Environment {
         if try checkServer(at: url.host, port, stage) { return true }
         // The kernel does not report every server, for example none that it reaches by another network namespace.
         let check = LoopbackServerCheck(in: .current)
-        let reached = Self.addresses(of: url.host).compactMap { check.owners(ofServerReachedAt: $0, Int32(port)) }
+        let reached = Self.addresses(of: url.host).compactMap { check.users(ofServerReachedAt: $0, Int32(port)) }
         if let user = reached.joined().first(where: { !check.accepts($0) }) {
             throw .foreignServer("\(url.host):\(port)", of: user, stage)
         }
@@ -96,7 +114,9 @@ extension Environment {
     package func checkServer(at host: String, _ port: UInt16, _ stage: AuthError.Stage) throws(AuthError) -> Bool {
         guard (transport as? CurlTransport)?.trustsAllServers != true else { return true }
         let (addresses, check) = (Self.addresses(of: host), LoopbackServerCheck(in: .current))
-        let owners = addresses.flatMap { check.owners(of: $0, Int32(port)) }
+        let owners = addresses.flatMap { address -> [UInt32] in
+            if case .users(let users) = check.answer(about: address, Int32(port)) { users } else { [] }
+        }
         let users = owners + addresses.flatMap { check.connected(at: $0, Int32(port)) }
         if let user = users.first(where: { !check.accepts($0) }) {
             throw .foreignServer("\(host):\(port)", of: user, stage)
@@ -122,8 +142,8 @@ extension AuthError {
         guard user != .max else {
             return AuthError(
                 .transport, stage,
-                "the server at \(hostAndPort) ended the connection before it could be told whose program it is. Nothing was "
-                    + "sent to it", outcome: .notSent, isTemporary: true)
+                "it could not be told whose program the server at \(hostAndPort) is: it may have just ended. Nothing was sent to it",
+                outcome: .notSent, isTemporary: true)
         }
         // Not temporary: it persists until the other user's server ends.
         return AuthError(

@@ -35,8 +35,8 @@ int shims_peer_user(int diagnosis, int fd, uint32_t *user);
 
 // Gets the users whose programs have the server's end of a connection from this process, by the addresses as text: of the
 // listening socket, and of the accepted one. Without our end, only of the listening one. Returns their number. Returns 0 if the
-// kernel cannot be asked, -1 if it knows the connection, but no program that has it or may still get it, and -2 if it knows neither
-// a listening socket nor the other end: that of a server in another network namespace, or of one that appears for a moment.
+// kernel tells nothing, -1 if it knows the connection, but no program that has it or may still get it, or cannot be asked now, and -2
+// if it does not know the other end, or without our end, no listening socket: a server in another network namespace, for example.
 int shims_server_users(const char *server, int server_port, const char *own, int own_port, uint32_t users[2]);
 
 // Connects to an address, within a second. Returns the descriptor, closed on exec, or -errno.
@@ -44,9 +44,6 @@ int shims_connect(const char *server, int port);
 
 // Gets the address of this end of a connection as text. Returns its port, or -1.
 int shims_local_address(int fd, char text[46]);
-
-// Returns the descriptor of this process's connection to an address from a port, or -1.
-int shims_find_connection(const char *server, int port, int own_port);
 
 // Gets the users whose programs have a connection with this address at their own end: each once, at most `capacity`.
 // Returns their number, or -1 if the kernel does not report them.

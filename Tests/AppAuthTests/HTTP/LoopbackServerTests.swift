@@ -85,9 +85,7 @@ struct LoopbackServerTests {
     // MARK: - The other end
 
     private static func owners(on connection: CInt, of server: String, _ port: Int) -> [UInt32] {
-        var own = [CChar](repeating: 0, count: 46)
-        let ownPort = shims_local_address(connection, &own)
-        return LoopbackServerCheck(in: .current).owners(of: server, Int32(port), from: own, ownPort)
+        LoopbackServerCheck(in: .current).users(of: server, Int32(port), on: connection)
     }
 
     /// If there are too many handshakes, the kernel answers one from memory of its own (SYN cookies), and whoever listens when
@@ -99,12 +97,14 @@ struct LoopbackServerTests {
         defer { close(connection) }
         let accepted = shims_accept(listener)
         try #require(connection >= 0 && accepted >= 0)
-        #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)).allSatisfy { $0 == geteuid() })
+        #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)) == [geteuid(), geteuid()])
         // TCP_REPAIR: it goes without a word to the other end.
         var isOn: CInt = 1
         try #require(
             setsockopt(accepted, CInt(IPPROTO_TCP), 19, &isOn, socklen_t(MemoryLayout.size(ofValue: isOn))) == 0)
         close(accepted)
+        // The socket that listens says nothing about it.
+        #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)) == [.max])
         close(listener)
         #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)) == [.max])
     }
