@@ -9,14 +9,18 @@ struct ConnectionString: Sendable {
     var place: String {
         for scheme in ["postgresql://", "postgres://"] where text.hasPrefix(scheme) {
             let rest = text.dropFirst(scheme.count).prefix { $0 != "?" && $0 != "#" }
+            // libpq accepts these two in a password, which would end before its "@".
+            guard !text.dropFirst(scheme.count + rest.count).contains("@") else { return "" }
             // A password may contain "/" or "@" only if it is encoded, but libpq accepts a raw "@" too.
             let place = rest.lastIndex(of: "@").map { rest[rest.index(after: $0)...] } ?? rest
             return String(place.prefix { $0 != " " })
         }
+        // A quoted password may contain words like these.
+        guard !text.contains("'") else { return "" }
         let shown = ["host", "hostaddr", "port", "dbname", "service"]
         let values = text.split(separator: " ").compactMap { word -> Substring? in
             let parts = word.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2, shown.contains(String(parts[0])), !parts[1].contains("'") else { return nil }
+            guard parts.count == 2, shown.contains(String(parts[0])) else { return nil }
             return parts[1]
         }
         return values.joined(separator: "/")

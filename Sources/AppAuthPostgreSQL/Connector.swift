@@ -176,8 +176,8 @@ final class Connector: Sendable {
     }
 }
 
-/// How long the server works on a statement, which includes how long it waits for a lock. A wait for a lock ends before its caller
-/// gives up, who then learns the reason.
+/// How long the server works on a statement, which includes how long it waits for a lock. A wait for a lock ends before the limit of a
+/// call, so that its caller learns the reason, unless earlier statements of the call have used up the time.
 struct StatementLimits: Sendable {
     private let (all, locks): (Int64, Int64)
 

@@ -76,7 +76,7 @@ struct FoundTable: Sendable {
             throw AuthError.database(
                 place, .damaged,
                 "expected a table, found at \(table.fullName.foundText) a view, or a table that is partitioned, inherits, is "
-                    + "inherited or temporary, for example")
+                    + "inherited, unlogged or temporary, for example")
         } else if let foreign {
             reason = """
                 \(foreign.foundText) could let another role run code as \(role.foundText), or make each change fail. The table may \
@@ -114,7 +114,7 @@ struct FoundTable: Sendable {
     /// Each operator and function has arguments of exactly its types: no other one fits better.
     private static let find = """
         WITH found AS (
-            SELECT relation.oid AS id, relowner, relacl, nspname, nspowner, relkind = 'r' AND relpersistence <> 't' AND NOT
+            SELECT relation.oid AS id, relowner, relacl, nspname, nspowner, relkind = 'r' AND relpersistence = 'p' AND NOT
                 EXISTS (SELECT FROM pg_inherits WHERE inhparent = $1::oid OR inhrelid = $1::oid) AS is_table
             FROM pg_class AS relation JOIN pg_namespace AS schema ON schema.oid = relnamespace WHERE relation.oid = $1::oid),
         part(class, id, has_own_expression) AS (

@@ -86,16 +86,19 @@ final class HeldLock: Sendable {
                 }
                 let asked = database.options.now()
                 let end = database.deadline
-                try await connection.script(database.limits.statements(), until: end)
+                // The reports that follow wait for no lock longer than until the next one.
+                let limits = StatementLimits(min(database.options.callTimeout, interval))
+                try await connection.script(limits.statements(), until: end)
                 let rows = try await connection.query(table.grant, [.text(key)], until: end)
                 guard let number = rows.first?.first??.integer else {
                     throw DatabaseError(message: "the lock has no number")
                 }
                 return keep(connection, number, since: asked)
             } catch let error as DatabaseError where error.endsConnection || error.isConflict {
-                // The connection has ended after a longer wait, or the server has ended the wait, which was a part of a deadlock of
-                // the holder’s making: begin anew.
-                if isConnected, error.isConflict || .now > giveUp { (backoff, giveUp) = (Backoff(), database.deadline) }
+                // The connection has ended after a longer wait: begin anew.
+                if isConnected, .now > giveUp { (backoff, giveUp) = (Backoff(), database.deadline) }
+                // The server has ended the wait, which was a part of a deadlock of the holder’s making.
+                if isConnected, error.isConflict { giveUp = database.deadline }
                 guard try await backoff.pause(until: min(giveUp, deadline ?? giveUp)) else { throw error }
             }
         }
@@ -111,15 +114,20 @@ final class HeldLock: Sendable {
         if isReleased { connection.close() }
     }
 
+    private var interval: Duration { database.options.lockTimeout / 4 }
+
     /// Reports to the server that this process lives, and notices when the connection has ended.
     private func report(on connection: Connection) async {
-        let interval = database.options.lockTimeout / 4
         while true {
             do {
                 let next = ContinuousClock.now + interval
                 while .now < next { _ = try await connection.notifications(until: next) }
                 let asked = database.options.now()
-                _ = try await connection.query("SELECT 1", until: .now + interval)
+                // An error of the server is a response too: another role can lock its catalogs.
+                do { _ = try await connection.query("SELECT 1", until: .now + interval) } catch let error
+                    as DatabaseError
+                    where error.leavesConnection
+                {}
                 state.withLock { if $0.connection === connection { $0.confirmed = asked } }
             } catch {
                 connection.close()

@@ -58,6 +58,16 @@ struct StoreTests {
     }
 
     /// Another role can own a partition, or have a trigger of it.
+    /// After a crash of the server, it would be empty.
+    @Test func `an unlogged table is refused`() async throws {
+        try await Server.run { server in
+            try await server.database().createTable()
+            try server.sql("ALTER TABLE appauth_session SET UNLOGGED")
+            let error = try #require(await authError { _ = try await server.database().store(for: "one").load() })
+            #expect(error.storeProblem == .damaged && error.message.contains("unlogged"), "\(error)")
+        }
+    }
+
     @Test func `a partitioned table is refused`() async throws {
         try await Server.run { server in
             try await server.database().createTable()
@@ -178,6 +188,10 @@ struct StoreTests {
                 server.connection(password: wrong),
                 "host=127.0.0.1 port=\(server.port) user=app password=\(wrong) dbname=postgres",
                 "host=127.0.0.1 password=\(wrong) x",  // cannot be parsed
+                // libpq accepts these raw.
+                "postgresql://app:\(wrong)#x@127.0.0.1:\(server.port)/postgres",
+                "postgresql://app:\(wrong)?x@127.0.0.1:\(server.port)/postgres",
+                "host=127.0.0.1 port=\(server.port) user=app password='a host=\(wrong) b' dbname=postgres",
                 "postgresql://app:\(wrong)@127.0.0.1:99999/postgres", "postgresql://app:\(wrong)@[::1/postgres",
             ] {
                 let database = try PostgreSQLDatabase(text, options: .quick)
@@ -274,7 +288,7 @@ struct StoreTests {
         try await Server.run { server in
             try await server.database().createTable()
             func store() throws -> PostgreSQLTokenStore {
-                try server.database { $0.callTimeout = .seconds(2) }.store(for: "one")
+                try server.database { $0.callTimeout = .seconds(6) }.store(for: "one")
             }
             let connected = try store()
             #expect(try await connected.load() == nil)

@@ -62,6 +62,27 @@ struct LockEnduranceTests {
         }
     }
 
+    /// Another role has locked a catalog that the server reads again for the next statement.
+    @Test func `a holder whose report the server answers with an error keeps the lock`() async throws {
+        try await withStore(lockTimeout: .seconds(4), isAlone: true) { server, store in
+            let lock = try await store.refreshLock()
+            let console = try server.console()
+            // So many changes that the holder's connection forgets what it has read.
+            for _ in 0..<2 {
+                console.write(
+                    "DO $$ BEGIN FOR i IN 1..300 LOOP EXECUTE 'CREATE TABLE t' || i || ' ()'; EXECUTE 'DROP TABLE t' || i; "
+                        + "END LOOP; END $$;")
+            }
+            // For three reports.
+            console.write("BEGIN; LOCK TABLE pg_catalog.pg_class; SELECT pg_sleep(3.2); ROLLBACK; SELECT 'over';")
+            _ = try await console.line { $0 == "over" }
+            #expect(lock.isHeld)
+            try await store.update(under(lock)) { $0 = try .sample("later") }
+            #expect(try await store.name == "later")
+            lock.release()
+        }
+    }
+
     @Test func `a change without a lock does not depend on it`() async throws {
         try await withStore { server, store in
             let lock = try await store.refreshLock()
