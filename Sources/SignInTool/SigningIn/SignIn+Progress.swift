@@ -86,6 +86,13 @@ extension SignIn {
             let provider = request.client.provider
             let client =
                 provider.resource == nil ? ["--issuer", provider.issuer.string, "--client-id", request.client.id] : []
+            // The page may say that there is no such client, which this program does not see.
+            let registered = try? RegisteredClients.find(
+                issuer: provider.issuer.string, clientID: request.client.id, for: options.resources)
+            if let registered, !registered.isOurs {
+                // Without the end of the sentence that an error begins.
+                console.say(String(registered.replacement(console).dropFirst(2)))
+            }
             console.say("To find out what is wrong: \((["sign-in", "doctor"] + client).shellLine)")
             waiting.sayObstacles(console)
         case .redirected:

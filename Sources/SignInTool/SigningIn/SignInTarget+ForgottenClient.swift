@@ -97,8 +97,7 @@ extension SignInTarget {
     /// RFC 6749 §4.1.2.1: a server must not redirect the browser for an unknown client or redirect URI.
     private static let refusals = [400, 401, 403, 422]
 
-    /// Throws if the authorization page refuses a client that an earlier sign-in has registered by itself. If the user has
-    /// registered it, says so: some pages refuse only this program.
+    /// Throws if the authorization page refuses a client that an earlier sign-in has registered by itself.
     ///
     /// The browser would show the user a page that this command never sees, and the sign-in would wait in vain. The
     /// request has values of its own, so that its response is worth nothing.
@@ -106,7 +105,7 @@ extension SignInTarget {
         var configuration = configuration
         // Nothing is signed with the key of this request.
         configuration.dpopKeyProvider = nil
-        guard let registered, !isNew, let uri = registered.redirectURI, !signIn.options.isPushed,
+        guard let registered, registered.isOurs, !isNew, let uri = registered.redirectURI, !signIn.options.isPushed,
             let client = try? await configuration.client(requiring: [.authorization]),
             !client.provider.requiresPushedAuthorizationRequests, !client.provider.requiresSignedRequestObject,
             let request = try? AuthorizationRequest(
@@ -116,12 +115,9 @@ extension SignInTarget {
                 TransportRequest(HTTPRequest(method: .get, url: url)), stage: .authorization),
             Self.refusals.contains(response.status.code)
         else { return }
-        let refusal = "the sign-in page refuses the client \(registered.client.id.shownName)"
-        guard registered.isOurs else {
-            return console.say(
-                "\(refusal.asSentence) (status \(response.status.code))\(registered.replacement(console))")
-        }
-        throw AuthError(.invalidClient, .authorization, refusal, httpStatus: response.status.code)
+        throw AuthError(
+            .invalidClient, .authorization, "the sign-in page refuses the client \(registered.client.id.shownName)",
+            httpStatus: response.status.code)
     }
 }
 

@@ -178,27 +178,6 @@ struct ForgottenClientTests {
         }
     }
 
-    /// A page may refuse only programs that are no browsers, so the sign-in goes on.
-    @Test(arguments: [401, 403, 422])
-    func `if the page refuses a client that the user has registered, its file is named`(status: Int) async throws {
-        try await withDesk { fixture in
-            let port = freePort()
-            let uri = "http://127.0.0.1:\(port)/callback"
-            _ = try await fixture.run("register", "--json", "--issuer", fixture.issuer, "--redirect-uri", uri).result()
-            fixture.provider.fault(.status(.init(code: status)), at: .authorization)
-            let outcome = try await fixture.run("login", "--json", "--issuer", fixture.issuer)
-            _ = try outcome.result()
-            let file = try #require(try clients(fixture).first)
-            #expect(
-                outcome.errors.contains("refuses the client") && outcome.errors.contains("(status \(status))"),
-                "\(outcome)")
-            #expect(
-                outcome.errors.contains("/clients/\(file)") && outcome.errors.contains("replace it with: rm "),
-                "\(outcome)")
-            #expect(fixture.provider.count(.clientRegistration) == 1)
-        }
-    }
-
     @Test func `a server that refuses every client ends the sign-in`() async throws {
         try await run { fixture, url in
             fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token, times: nil)

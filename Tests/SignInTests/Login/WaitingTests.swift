@@ -36,6 +36,26 @@ struct WaitingTests {
         }
     }
 
+    /// If the provider has forgotten it, only the page says so.
+    @Test func `after a while a sign-in names the file of a client that the user has registered`() async throws {
+        try await withDesk { fixture in
+            let register = [
+                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
+            ]
+            _ = try await fixture.start(register).outcome().result()
+            let file = try #require(
+                try FileManager.default.contentsOfDirectory(atPath: fixture.sessions + "/clients").first {
+                    $0.hasSuffix(".json")
+                })
+            let login = ["login", "--json", "--issuer", fixture.issuer, "--no-browser", "--timeout", "10"]
+            let process = try fixture.start(login)
+            let line = try await process.line { $0.hasPrefix("The client is the one in ") }
+            #expect(line.contains("/clients/\(file)") && line.contains("replace it with: rm "), "\(line)")
+            process.send(SIGINT)
+            _ = try await process.outcome()
+        }
+    }
+
     @Test func `a fast sign-in prints no such note`() async throws {
         try await withDesk { fixture in
             let outcome = try await fixture.login()
