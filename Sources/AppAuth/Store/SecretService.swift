@@ -33,7 +33,7 @@ final class SecretService {
         }
         (self.entry, self.library, self.call, self.problem) = (entry, library, call, problem)
         // GLib would make a folder in the home, which can be that of another user (sudo), and find no bus.
-        let hasAddress = ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"].contains { (name: String) in
+        let hasAddress = ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY"].contains { (name: String) in
             shims_secure_getenv(name) != nil
         }
         guard hasAddress else { throw Self.noBus(at: entry.location, "both are unset") }

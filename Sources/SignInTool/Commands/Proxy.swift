@@ -45,9 +45,11 @@ struct Proxy: Command {
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let server = try SecureURL(server ?? resource ?? "")
         let sockets = socket == nil && port == nil ? try ProxyListener.activated() : nil
-        let current = CurrentSession(console.environment) { try await select(for: server, console, limit) }
-        do { _ = try await current.state() } catch let error as AuthError where error.needsSignIn && sockets != nil {
-            // A client has connected to the socket of systemd, and gets the error with the way to sign in.
+        let current = CurrentSession(console.environment) {
+            try await select(for: server, isActivated: sockets != nil, console, limit)
+        }
+        do { _ = try await current.state() } catch is AuthError where sockets != nil {
+            // A client has connected to the socket of systemd, and gets the error, with the way to sign in.
         }
         let proxy = try AuthProxy(
             for: server, on: sockets ?? listener(), allowing: Set(allowedOrigins),
@@ -63,11 +65,16 @@ struct Proxy: Command {
     }
 
     private func select(
-        for server: SecureURL, _ console: Console, _ limit: Duration
+        for server: SecureURL, isActivated: Bool, _ console: Console, _ limit: Duration
     ) async throws -> CurrentSession.Selected {
-        let options = try await chosen(for: server, limit)
-        let (store, state) = try await options.state(console, in: options.find(within: limit), within: limit)
-        return .init(options: options, store: store, state: state)
+        do {
+            let options = try await chosen(for: server, limit)
+            let (store, state) = try await options.state(console, in: options.find(within: limit), within: limit)
+            return .init(options: options, store: store, state: state)
+        } catch let usage as WrongUsage where isActivated {
+            // For a client, which sees nothing else.
+            throw AuthError(.invalidConfiguration, .configuration, usage.message, outcome: .notSent)
+        }
     }
 
     /// Returns the command line that signs in as the server demands, or again; nil for none.

@@ -289,6 +289,13 @@ extension SessionOptions {
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
+        // Otherwise the profile in use would apply, and lose its session.
+        let namesSession = words.contains { ["--issuer", "--client-id", "--store"].contains($0) }
+        if !namesSession, profile == nil, let found = found as? FileTokenStore,
+            try Profile.chosen(nil, lineNamesSession: false) != nil
+        {
+            words += ["--store", found.shownLocation]
+        }
         words += console.wordsOfNetwork
         return SignInLine(words)
     }
