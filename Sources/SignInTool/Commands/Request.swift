@@ -217,7 +217,6 @@ struct Request: Command {
         let deviceLine =
             isAboutScope ? try session.line(store, record, console, requesting: needed, by: "device") : nil
         do {
-            try await target.checkClient(of: signIn, console)
             return .done(
                 try await signIn.run(store: store, console, until: deadline, line: line, deviceLine: deviceLine))
         } catch let error as AuthError where target.isAboutRegistration(error) {

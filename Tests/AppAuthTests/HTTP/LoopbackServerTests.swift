@@ -109,33 +109,36 @@ struct LoopbackServerTests {
         #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)) == [.max])
     }
 
-    @Test(asRoot) func `the owner of a server in another network namespace is not known`() async throws {
-        try await OwnThread().run {
-            typealias Unshare = @convention(c) (CInt) -> CInt
-            let unshare = unsafeBitCast(dlsym(nil, "unshare"), to: Unshare.self)
-            // CLONE_NEWNET: of this thread, and of the processes that it starts.
-            try #require(unshare(0x4000_0000) == 0)
-            let (server, output, input) = (Process(), Pipe(), Pipe())
-            server.executableURL = URL(filePath: "/bin/sh")
-            server.arguments = ["-ec", Self.serverElsewhere]
-            (server.standardOutput, server.standardInput) = (output, input)
-            try server.run()
-            defer {
-                try? input.fileHandleForWriting.close()
-                server.waitUntilExit()
+    /// In a process of its own: threads that this one starts are in its namespace too.
+    @Test(asRoot) func `the owner of a server in another network namespace is not known`() async {
+        await #expect(processExitsWith: .success) {
+            try await OwnThread().run {
+                typealias Unshare = @convention(c) (CInt) -> CInt
+                let unshare = unsafeBitCast(dlsym(nil, "unshare"), to: Unshare.self)
+                // CLONE_NEWNET: of this thread, and of the processes that it starts.
+                try #require(unshare(0x4000_0000) == 0)
+                let (server, output, input) = (Process(), Pipe(), Pipe())
+                server.executableURL = URL(filePath: "/bin/sh")
+                server.arguments = ["-ec", Self.serverElsewhere]
+                (server.standardOutput, server.standardInput) = (output, input)
+                try server.run()
+                defer {
+                    try? input.fileHandleForWriting.close()
+                    server.waitUntilExit()
+                }
+                var line = Data()
+                while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
+                    line += byte
+                }
+                let port = try #require(Int(String(decoding: line, as: UTF8.self)))
+                let connection = shims_connect("192.0.2.2", Int32(port))
+                defer { close(connection) }
+                try #require(connection >= 0)
+                try #require(Self.owners(on: connection, of: "192.0.2.2", port) == [])
+                var byte: UInt8 = 1
+                try #require(send(connection, &byte, 1, 0) == 1 && recv(connection, &byte, 1, 0) == 1)
+                try #require(Self.owners(on: connection, of: "192.0.2.2", port) == [])
             }
-            var line = Data()
-            while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
-                line += byte
-            }
-            let port = try #require(Int(String(decoding: line, as: UTF8.self)))
-            let connection = shims_connect("192.0.2.2", Int32(port))
-            defer { close(connection) }
-            try #require(connection >= 0)
-            #expect(Self.owners(on: connection, of: "192.0.2.2", port) == [])
-            var byte: UInt8 = 1
-            try #require(send(connection, &byte, 1, 0) == 1 && recv(connection, &byte, 1, 0) == 1)
-            #expect(Self.owners(on: connection, of: "192.0.2.2", port) == [])
         }
     }
 

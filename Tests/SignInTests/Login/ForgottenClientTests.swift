@@ -153,7 +153,7 @@ struct ForgottenClientTests {
     }
 
     /// The session stays, so nothing is registered here.
-    @Test(arguments: [Sign.page401, .page422, .token, nil])
+    @Test(arguments: [Sign.token, nil])
     func `a step-up of a forgotten client, or with its port busy, names the sign-in that registers it again`(
         sign: Sign?
     ) async throws {
