@@ -59,7 +59,6 @@ public final class PostgreSQLDatabase: Sendable {
     let options: Options
     let place: String
     let listener: ChangeListener
-    let limits: StatementLimits
     private let connector: Connector
     private let turns = TaskQueue()
     private let idle = LockedValue<Opened?>(nil)
@@ -81,8 +80,9 @@ public final class PostgreSQLDatabase: Sendable {
         self.options = options
         cipher = RecordCipher(keys: encryptionKeys, readsPlaintext: options.readsUnencryptedSessions)
         place = "postgresql:" + ([string.place, table].filter { !$0.isEmpty }.joined(separator: "/"))
-        limits = StatementLimits(options.callTimeout)
-        connector = Connector(string, library: options.library, location: place, limits: limits)
+        connector = Connector(
+            string, library: options.library, location: place,
+            limits: StatementLimits(options.callTimeout))
         listener = ChangeListener()
     }
 

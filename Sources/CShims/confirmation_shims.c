@@ -1,3 +1,4 @@
+// TCP_INFO is an extension of Linux.
 #define _GNU_SOURCE
 #include "confirmation_shims.h"
 
@@ -6,8 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-
-enum { ESTABLISHED = 1 };
 
 static int64_t milliseconds(void) {
     struct timespec now;
@@ -27,7 +26,7 @@ int shims_is_confirmed(int fd) {
         socklen_t length = sizeof info;
         // First, so that a process that was stopped meanwhile looks at what has come.
         int64_t passed = milliseconds() - begin;
-        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state != ESTABLISHED) return 0;
+        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state != TCP_ESTABLISHED) return 0;
         // The acknowledgement of the handshake may have come just now, and the kernel's clock has a grain.
         if (info.tcpi_last_ack_recv + 50 < passed) return 1;
         if (passed > 3000) return 0;
