@@ -188,6 +188,11 @@ int shims_curl_connect_status(const struct shims_curl *curl, CURL *easy) {
     return curl->easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status) == CURLE_OK ? (int)status : 0;
 }
 
+int shims_curl_is_kept(const struct shims_curl *curl, CURL *easy) {
+    long made = 1;
+    return curl->easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) == CURLE_OK && made == 0;
+}
+
 void *shims_curl_list_append(const struct shims_curl *curl, void *list, const char *line) {
     return curl->slist_append(list, line);
 }

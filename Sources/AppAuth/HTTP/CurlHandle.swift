@@ -108,6 +108,9 @@ final class CurlHandle {
     /// The status of the proxy's last response to CONNECT, or 0.
     var connectStatus: CInt { shims_curl_connect_status(library.curl, easy) }
 
+    /// Whether the transfer has a connection that an earlier one has used.
+    var hasKeptConnection: Bool { shims_curl_is_kept(library.curl, easy) != 0 }
+
     /// libcurl's message for the failure of the last transfer.
     var detail: String { String(cString: errorBuffer) }
 

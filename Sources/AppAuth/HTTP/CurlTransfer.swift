@@ -23,9 +23,12 @@ final class CurlTransfer: @unchecked Sendable {
     /// The check of the server; nil for none.
     var serverCheck: LoopbackServerCheck?
     private var foreignUser: UInt32?
-    /// The address of a server that the kernel does not know. Nothing was sent to it.
-    private var unknownServer: (address: String, port: Int32)?
+    /// A server that the kernel does not know. Nothing was sent to it.
+    private var unknownServer: UnknownServer.Address?
+    /// A server that the kernel does not know because it is in another network namespace.
+    private let confirmed: UnknownServer.Address?
 
+    private weak var handle: CurlHandle?
     /// The handle while the transfer runs.
     var easy: UnsafeMutableRawPointer?
     /// The body of the response, if it is streamed.
@@ -43,10 +46,10 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// - Throws: ``AuthError`` with the code `invalid_configuration` if the request has no usable URL.
     init(
-        _ request: TransportRequest, resume: @escaping @Sendable (CurlTransfer) -> Void,
-        end: @escaping @Sendable (CurlTransfer) -> Void
+        _ request: TransportRequest, confirmed: UnknownServer.Address?,
+        resume: @escaping @Sendable (CurlTransfer) -> Void, end: @escaping @Sendable (CurlTransfer) -> Void
     ) throws(AuthError) {
-        (self.request, self.resume, self.end) = (request, resume, end)
+        (self.request, self.confirmed, self.resume, self.end) = (request, confirmed, resume, end)
         download = request.stream.map { _ in BytePipe() }
         upload = request.stream?.body.map { ($0, $0.reading) }
         target = try HTTPTarget(request.head)
@@ -90,7 +93,7 @@ final class CurlTransfer: @unchecked Sendable {
         // To libcurl, a connection that ends within the header ends a response without a body.
         let code = code == SHIMS_CURLE_OK ? SHIMS_CURLE_PARTIAL_FILE : code
         let error = failure(code, handle, library).error(target: target, limits: request.limits)
-        return .failure(unknownServer.map { UnknownServer(address: $0.address, port: $0.port, error: error) } ?? error)
+        return .failure(unknownServer.map { UnknownServer(server: $0, error: error) } ?? error)
     }
 
     func failure(_ code: shims_curl_code, _ handle: CurlHandle, _ library: CurlLibrary) -> CurlFailure {
@@ -102,6 +105,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Registers this transfer for the callbacks of a handle. The transfer must outlive them.
     func receive(from handle: CurlHandle) {
+        self.handle = handle
         let context = Unmanaged.passUnretained(self).toOpaque()
         handle.set(SHIMS_CURLOPT_HEADERDATA, context)
         handle.set(SHIMS_CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
@@ -178,7 +182,12 @@ final class CurlTransfer: @unchecked Sendable {
         guard let serverCheck else { return }
         switch serverCheck.answer(about: server, serverPort, from: own, ownPort) {
         case .users(let users): foreignUser = users.first { !serverCheck.accepts($0) }
-        case .unknown: (foreignUser, unknownServer) = (.max, (String(cString: server), serverPort))
+        case .unknown:
+            let server = UnknownServer.Address(address: String(cString: server), port: serverPort)
+            // On a kept connection, its server has answered before, so there was a socket at the other end. No other gets what
+            // is sent there now.
+            guard server != confirmed, handle?.hasKeptConnection != true else { return }
+            (foreignUser, unknownServer) = (.max, server)
         }
     }
 
@@ -211,7 +220,11 @@ extension HTTPResponse {
 /// The failure of a transfer to a server that the kernel does not know. It can be tried again once the server was found to be in
 /// another network namespace.
 struct UnknownServer: Error {
-    let address: String
-    let port: Int32
+    struct Address: Sendable, Equatable {
+        let address: String
+        let port: Int32
+    }
+
+    let server: Address
     let error: AuthError
 }

@@ -139,10 +139,16 @@ public final class CurlTransport: HTTPTransport {
         do { return try await worker.perform(request) } catch let unknown as UnknownServer {
             // Not on the worker's thread, which has other transfers.
             let check = LoopbackServerCheck(in: .current)
-            let users = try await OwnThread().run { check.users(ofServerReachedAt: unknown.address, unknown.port) }
+            let users = try await OwnThread().run {
+                check.users(ofServerReachedAt: unknown.server.address, unknown.server.port)
+            }
             guard let users, users.allSatisfy(check.accepts) else { throw unknown.error }
+            do { return try await worker.perform(request, confirmed: unknown.server) } catch let unknown
+                as UnknownServer
+            {
+                throw unknown.error
+            }
         }
-        do { return try await worker.perform(request) } catch let unknown as UnknownServer { throw unknown.error }
     }
 
     private func startedWorker() throws -> CurlWorker {

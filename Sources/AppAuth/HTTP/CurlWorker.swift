@@ -21,9 +21,14 @@ final class CurlWorker: Sendable {
     deinit { mailbox.post { $0.isClosing = true } }
 
     /// Sends a request and waits for the response, or until the task is cancelled.
-    func perform(_ request: TransportRequest) async throws -> TransportResponse {
+    ///
+    /// - Parameter confirmed: A server that was found to be in another network namespace just now.
+    func perform(
+        _ request: TransportRequest, confirmed: UnknownServer.Address? = nil
+    ) async throws -> TransportResponse {
         let transfer = try CurlTransfer(
-            request, resume: { [mailbox] transfer in mailbox.post { $0.resumed.append(transfer) } },
+            request, confirmed: confirmed,
+            resume: { [mailbox] transfer in mailbox.post { $0.resumed.append(transfer) } },
             end: { [mailbox] transfer in mailbox.post { $0.cancelled.append(transfer) } })
         return try await withTaskCancellationHandler {
             try await withLockedContinuation { continuation in

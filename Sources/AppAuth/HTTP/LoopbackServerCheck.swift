@@ -1,4 +1,3 @@
-internal import AppAuthConcurrency
 internal import AppAuthProtocol
 internal import CShims
 internal import Glibc
@@ -34,10 +33,8 @@ package struct LoopbackServerCheck: Sendable {
     ) -> Answer {
         var users: [UInt32] = [.max, .max]
         let count = shims_server_users(server, serverPort, own, ownPort, &users)
-        guard count == -2 else { return .users(count < 0 ? [.max] : Array(users.prefix(Int(count)))) }
-        let place = Self.place(String(cString: server), serverPort)
-        let isElsewhere = own != nil && Self.elsewhere.withLock { $0[place].map { .now < $0 } == true }
-        return isElsewhere ? .users([]) : .unknown
+        guard count != -2 else { return .unknown }
+        return .users(count < 0 ? [.max] : Array(users.prefix(Int(count))))
     }
 
     /// Connects to a server, and returns the users that it belongs to, as ``Answer/users(_:)``; nil if none accepts the
@@ -62,14 +59,8 @@ package struct LoopbackServerCheck: Sendable {
         if case .users(let users) = answer(about: server, port, from: own, ownPort) { return users }
         guard shims_is_confirmed(connection) == 1 else { return [.max] }
         if case .users(let users) = answer(about: server, port, from: own, ownPort) { return users }
-        Self.elsewhere.withLock { $0[Self.place(server, port)] = .now + .seconds(60) }
         return []
     }
-
-    private static func place(_ server: String, _ port: Int32) -> String { "\(server) \(port)" }
-
-    /// Until when servers are known to be in another network namespace.
-    private static let elsewhere = LockedValue<[String: ContinuousClock.Instant]>([:])
 
     /// The users whose programs have a connection at a server's address, as far as the kernel reports them.
     ///

@@ -35,7 +35,17 @@ extension Unicode.Scalar {
 extension [String] {
     /// The words as a command line to paste into sh, bash, zsh or fish. If a word cannot be in such a line, a remark that
     /// says so takes the place of the line.
+    ///
+    /// The value of an option that is empty, or `--`, which would end the options, is no word of its own: `--scope=`.
     package var shellLine: String {
+        let words = reduce(into: [String]()) { words, word in
+            let isValue = ["", "--"].contains(word) && words.last?.hasPrefix("--") == true
+            if isValue { words[words.count - 1] += "=\(word)" } else { words.append(word) }
+        }
+        return words.joinedForShell
+    }
+
+    private var joinedForShell: String {
         var line: [String] = []
         for (index, word) in enumerated() {
             guard let quoted = word.quotedForShell else {

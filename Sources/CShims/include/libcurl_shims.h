@@ -132,6 +132,8 @@ void shims_curl_continue(const struct shims_curl *_Nonnull curl, shims_curl_easy
 int shims_curl_system_error(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 // The status of the proxy's last response to CONNECT, or 0.
 int shims_curl_connect_status(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
+// Whether the transfer has a connection that an earlier one has used.
+int shims_curl_is_kept(const struct shims_curl *_Nonnull curl, shims_curl_easy *_Nonnull easy);
 
 // A list of header lines for SHIMS_CURLOPT_HTTPHEADER. Appending copies the line, and returns NULL if there is no memory.
 void *_Nullable shims_curl_list_append(

@@ -40,13 +40,8 @@ struct SignInLine {
     /// Returns the value of an option: the last one, as the parser does.
     func value(of option: String) -> String? { options.last { $0.name == option }?.value }
 
-    /// The command line, to paste into a shell. An empty value is no word of its own: `--scope=`.
-    var shellLine: String {
-        words.reduce(into: ["sign-in"]) { line, word in
-            let isValue = word.isEmpty && line.last?.hasPrefix("--") == true
-            if isValue { line[line.count - 1] += "=" } else { line.append(word) }
-        }.shellLine
-    }
+    /// The command line, to paste into a shell.
+    var shellLine: String { (["sign-in"] + words).shellLine }
 
     /// Returns the line with the user's agreement to an issuer that a resource has named.
     ///
@@ -109,7 +104,8 @@ struct SignInLine {
     struct Option {
         let name: String
         var value: String?
-        var words: [String] { [name] + (value.map { [$0] } ?? []) }
+        /// To the parser, the word `--` ends the options, also where a value is expected.
+        var words: [String] { value == "--" ? ["\(name)=--"] : [name] + (value.map { [$0] } ?? []) }
     }
 
     /// The options after the command, as the parser reads them. A word that is no option stands for itself.

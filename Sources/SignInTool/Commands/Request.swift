@@ -145,7 +145,7 @@ struct Request: Command {
                 at: own.string, initializing: true)
         }
         guard let resource, !resource.authorizationServers.isEmpty, !resource.lists(former) else { return nil }
-        var place = ((try? session.chosenProfile) ?? nil).map { ["--profile", $0.name] } ?? []
+        var place = ((try? session.profile(of: store)) ?? nil).map { ["--profile", $0.name] } ?? []
         place += session.store.map { ["--store", $0.argument] } ?? []
         let words = ["login", "--resource", own.string] + place
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")

@@ -234,7 +234,8 @@ extension SessionOptions {
             })
     }
 
-    private func profile(of found: (any TokenStore)?) throws -> Profile? {
+    /// The profile whose session is in the store; without a store, the one that applies.
+    func profile(of found: (any TokenStore)?) throws -> Profile? {
         switch found.flatMap(StateFolder.name) {
         case .profile(let profile)?: profile
         case .client?: nil

@@ -93,7 +93,10 @@ extension SignIn {
                 // Without the end of the sentence that an error begins.
                 console.say(String(registered.replacement(console).dropFirst(2)))
             }
-            console.say("To find out what is wrong: \((["sign-in", "doctor"] + client).shellLine)")
+            // Without them, the profile in use would be examined.
+            if !client.isEmpty || (try? Profile.chosen(nil, lineNamesSession: false)) == nil {
+                console.say("To find out what is wrong: \((["sign-in", "doctor"] + client).shellLine)")
+            }
             waiting.sayObstacles(console)
         case .redirected:
             console.waitForBrowser(false)

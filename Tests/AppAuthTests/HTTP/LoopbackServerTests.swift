@@ -109,64 +109,47 @@ struct LoopbackServerTests {
         #expect(Self.owners(on: connection, of: "127.0.0.1", Int(port)) == [.max])
     }
 
-    /// In a process of its own: threads that this one starts are in its namespace too.
-    @Test(asRoot) func `the owner of a server in another network namespace is not known`() async {
-        await #expect(processExitsWith: .success) {
-            try await OwnThread().run {
-                typealias Unshare = @convention(c) (CInt) -> CInt
-                let unshare = unsafeBitCast(dlsym(nil, "unshare"), to: Unshare.self)
-                // CLONE_NEWNET: of this thread, and of the processes that it starts.
-                try #require(unshare(0x4000_0000) == 0)
-                let (server, output, input) = (Process(), Pipe(), Pipe())
-                server.executableURL = URL(filePath: "/bin/sh")
-                server.arguments = ["-ec", Self.serverElsewhere]
-                (server.standardOutput, server.standardInput) = (output, input)
-                try server.run()
-                defer {
-                    try? input.fileHandleForWriting.close()
-                    server.waitUntilExit()
-                }
-                var line = Data()
-                while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8) {
-                    line += byte
-                }
-                let port = try #require(Int(String(decoding: line, as: UTF8.self)))
-                let connection = shims_connect("192.0.2.2", Int32(port))
-                defer { close(connection) }
-                try #require(connection >= 0)
-                try #require(Self.owners(on: connection, of: "192.0.2.2", port) == [])
-                var byte: UInt8 = 1
-                try #require(send(connection, &byte, 1, 0) == 1 && recv(connection, &byte, 1, 0) == 1)
-                try #require(Self.owners(on: connection, of: "192.0.2.2", port) == [])
-            }
-        }
+    /// It is asked on another connection, and then its own is made. A kept one had an answer of its server.
+    @Test(asRoot) func `a server in another network namespace gets requests`() async throws {
+        let program = try ListenerProcess(
+            by: ["unshare", "--net", "sh", "-ec", Self.serverElsewhere, "sh"],
+            arguments: ["get", "http://127.0.0.5/", "9000", "twice"])
+        for _ in 1...2 { #expect(try await onThread { try program.line() } == "200 3") }
     }
 
-    /// Makes another namespace with a cable (RFC 5737), starts a server there that prints its port, and ends with its input.
+    /// Makes another namespace, starts a server there to which a cable leads instead of the loopback interface, and then runs
+    /// its arguments here. The length of a response is the number of connections so far. The server ends with its input.
     private static let serverElsewhere = """
         ip link set lo up && ip link add here type veth peer name there
         ip address add 192.0.2.1/24 dev here && ip link set here up
-        unshare --net sleep 60 & OTHER=$!
+        unshare --net sleep 60 >/dev/null & OTHER=$!
         while [ "$(readlink /proc/$OTHER/ns/net)" = "$(readlink /proc/$$/ns/net)" ]; do :; done
         ip link set there netns $OTHER
+        echo 1 > /proc/sys/net/ipv4/conf/here/route_localnet
+        ip route delete local 127.0.0.0/8 dev lo table local && ip route add 127.0.0.5 dev here src 192.0.2.1
         export OTHER
-        exec nsenter --net=/proc/$OTHER/ns/net sh -ec '
+        nsenter --net=/proc/$OTHER/ns/net sh -ec '
             ip link set lo up && ip address add 192.0.2.2/24 dev there && ip link set there up
+            echo 1 > /proc/sys/net/ipv4/conf/there/route_localnet
             exec python3 -c "
         import os, socket, sys, threading
-        listener = socket.socket()
-        listener.bind((\\"192.0.2.2\\", 0))
-        listener.listen()
-        print(listener.getsockname()[1], flush=True)
-        kept = []
+        listener = socket.create_server((\\"127.0.0.5\\", 80))
+        print(flush=True)
+        def answer(connection, count):
+            lines = connection.makefile(\\"rb\\")
+            for line in lines:
+                if line == b\\"\\r\\n\\":
+                    head = f\\"HTTP/1.1 200 OK\\r\\nContent-Length: {count}\\r\\n\\r\\n\\"
+                    connection.sendall(head.encode() + b\\"x\\" * count)
         def serve():
+            count = 0
             while True:
-                kept.append(listener.accept()[0])
-                kept[-1].sendall(kept[-1].recv(1))
+                count += 1
+                threading.Thread(target=answer, args=(listener.accept()[0], count), daemon=True).start()
         threading.Thread(target=serve, daemon=True).start()
         sys.stdin.read()
         os.kill(int(os.environ[\\"OTHER\\"]), 9)
-        "'
+        "' | { read -r listens; exec "$@"; }
         """
 
     // MARK: - The decision

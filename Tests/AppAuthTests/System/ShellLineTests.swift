@@ -111,6 +111,9 @@ struct ShellLineTests {
     @Test func `the words are one line, with spaces between them`() {
         #expect(["sign-in", "login", "--scope", "openid email"].shellLine == "sign-in login --scope 'openid email'")
         #expect(["a=b", ""].shellLine == "'a=b' ''")
+        // To the parsers of options, `--` ends them, also where a value is expected.
+        let words = ["sign-in", "register", "--scope", "--", "--client-name", ""]
+        #expect(words.shellLine == "sign-in register '--scope=--' --client-name=")
     }
 
     /// No quotes protect from these: a terminal acts on them, and a shell runs a line at its end.

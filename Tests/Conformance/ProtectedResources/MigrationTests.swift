@@ -88,6 +88,19 @@ struct MigrationTests {
         }
     }
 
+    /// It is the only session, so no option names it.
+    @Test func `the line to sign in at the new server names the session's profile`() async throws {
+        try await Servers.run { servers in
+            let user = try CommandUser()
+            #expect(
+                try await user.run(["login", "--json", "--resource", servers.url, "--profile", "notes"]).status == 0)
+            servers.migrate()
+            let errors = try await user.run(["request", servers.url, "--json"]).errors
+            #expect(errors.contains("there with: sign-in login --resource \(servers.url) --profile notes"), "\(errors)")
+            #expect(!errors.contains("Sign out of this session with"), "\(errors)")
+        }
+    }
+
     @Test func `a client that the profile remembers stays at its server`() async throws {
         try await Servers.run { servers in
             let user = try CommandUser()

@@ -12,7 +12,7 @@ internal import HTTPTypes
 /// the last page.
 ///
 /// With `get URL MILLISECONDS` it sends a request instead, with that limit, and prints the status and the length of the
-/// response, or the code of the error. A test can stop the process meanwhile.
+/// response, or the code of the error; with `twice`, another one after that. A test can stop the process meanwhile.
 @main
 enum Main {
     static func main() async throws {
@@ -32,7 +32,9 @@ enum Main {
         }
         lifeline.detach()
         let arguments = CommandLine.arguments
-        if arguments.count == 4, arguments[1] == "get" { return try await get(arguments[2], Int(arguments[3]) ?? 0) }
+        if arguments.count > 3, arguments[1] == "get" {
+            return try await get(arguments[2], Int(arguments[3]) ?? 0, times: arguments.last == "twice" ? 2 : 1)
+        }
         let checks: [String: LoopbackRedirectListener.SameUserCheck] = ["required": .required, "off": .off]
         let check = CommandLine.arguments.last.flatMap { checks[$0] } ?? .automatic
         var limits = ListenerLimits()
@@ -59,15 +61,18 @@ enum Main {
         await listener.finish(with: .signedIn())
     }
 
-    private static func get(_ url: String, _ milliseconds: Int) async throws {
+    private static func get(_ url: String, _ milliseconds: Int, times: Int) async throws {
         let parts = url.split(separator: "/", omittingEmptySubsequences: false)
         var limits = HTTPLimits.default
         limits.total = .milliseconds(milliseconds)
         let request = HTTPRequest(method: .get, scheme: "http", authority: String(parts[2]), path: "/")
-        do {
-            let response = try await CurlTransport().send(TransportRequest(request, limits: limits))
-            say("\(response.status.code) \(response.body.count)")
-        } catch let error as AuthError { say(error.code.rawValue) }
+        let transport = CurlTransport()
+        for _ in 1...times {
+            do {
+                let response = try await transport.send(TransportRequest(request, limits: limits))
+                say("\(response.status.code) \(response.body.count)")
+            } catch let error as AuthError { say(error.code.rawValue) }
+        }
     }
 
     /// From now on no connection can be accepted, unless another is closed.

@@ -27,6 +27,8 @@ struct ProfileDocumentTests {
         #expect(document.local.isEmpty)
         let json = try document.json
         for member in members.members { #expect(json[member.name] == member.value) }
+        // To the parser of the options, `--` alone ends them.
+        #expect(try self.document(["login_hint": "--"]).words.last == "--login-hint=--")
         #expect(try ProfileDocument(parsing: Array(json.serialized().utf8)).json == json)
     }
 
