@@ -37,6 +37,12 @@ struct DatabaseError: Error, CustomStringConvertible {
                 "has no table of the expected form: \(message). Call createTable(), or run schema.sql")
         case "42501", "28000", "28P01":
             return .database(location, .denied, "may not be used: \(message)")
+        case "22003":
+            // This library writes microseconds. Another role may have had the right to write.
+            return .database(
+                location, .damaged,
+                "has a row with a number that is too large, which this library has not written. Delete the row, or set its "
+                    + "version and lock_number to 0: \(message)")
         case _?:
             return .database(location, nil, "cannot be read or written: \(self)", isTemporary: true)
         case nil: return .database(location, nil, "cannot be reached: \(message)", isTemporary: true)

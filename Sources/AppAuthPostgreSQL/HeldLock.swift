@@ -22,12 +22,16 @@ final class HeldLock: Sendable {
 
     private let database: PostgreSQLDatabase
     private let key: String
-    let location: String
+    private let location: String
     private let state: LockedValue<State>
 
     init(_ database: PostgreSQLDatabase, key: String, location: String) {
         (self.database, self.key, self.location) = (database, key, location)
         state = LockedValue(State(confirmed: database.options.now()))
+    }
+
+    func isLock(of key: String, in database: PostgreSQLDatabase) -> Bool {
+        key.isExactly(self.key) && database.identity == self.database.identity
     }
 
     /// Whether the lock is held: the connection has not ended as far as this process knows, and the server cannot have ended

@@ -58,6 +58,8 @@ public final class PostgreSQLDatabase: Sendable {
     let cipher: RecordCipher
     let options: Options
     let place: String
+    /// What tells this table from others in this process. It may contain a password.
+    let identity: [String]
     let listener: ChangeListener
     private let connector: Connector
     private let turns = TaskQueue()
@@ -78,6 +80,7 @@ public final class PostgreSQLDatabase: Sendable {
         let string = ConnectionString(text: connection)
         self.table = try TableName(table)
         self.options = options
+        identity = [connection, table]
         cipher = RecordCipher(keys: encryptionKeys, readsPlaintext: options.readsUnencryptedSessions)
         place = "postgresql:" + ([string.place, table].filter { !$0.isEmpty }.joined(separator: "/"))
         connector = Connector(

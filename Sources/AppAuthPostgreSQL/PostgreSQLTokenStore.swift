@@ -49,7 +49,7 @@ public struct PostgreSQLTokenStore: TokenStore {
     }
 
     private func lock(of call: TokenStoreCall) -> HeldLock? {
-        (call.grant as? HeldLock).flatMap { $0.location == location ? $0 : nil }
+        (call.grant as? HeldLock).flatMap { $0.isLock(of: key, in: database) ? $0 : nil }
     }
 
     /// Reads the session, and checks that this role may write it.
@@ -73,7 +73,7 @@ public struct PostgreSQLTokenStore: TokenStore {
     /// Waits for the refresh lock, which another task, process or machine may hold. At most one connection of this process
     /// waits for each session.
     public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
-        let turn = try await RefreshQueues.queue(for: location).turn()
+        let turn = try await RefreshQueues.queue(for: database.identity + [key]).turn()
         let held = HeldLock(database, key: key, location: location)
         let lock = RefreshLock(grant: held, isHeld: { held.isHeld }) {
             held.release()

@@ -135,6 +135,47 @@ struct StoreTests {
         }
     }
 
+    @Test func `a row with a number that has no successor is the reason in the error, and can be mended`() async throws
+    {
+        try await Server.run { server in
+            try await server.database().createTable()
+            let store = try server.database().store(for: "one")
+            try await store.put(.sample())
+            for column in ["version", "lock_number"] {
+                try server.sql("UPDATE appauth_session SET \(column) = \(Int64.max)")
+                let error = try #require(
+                    await authError {
+                        if column == "version" {
+                            try await store.put(.sample())
+                        } else {
+                            _ = try await store.refreshLock()
+                        }
+                    })
+                #expect(error.storeProblem == .damaged && error.message.contains("set its version"), "\(error)")
+                try server.sql("UPDATE appauth_session SET \(column) = 0")
+                try await store.put(.sample())
+                try await store.refreshLock().release()
+            }
+        }
+    }
+
+    /// The names in messages leave out what may be a password.
+    @Test func `the lock of a session is not that of another server, which messages call the same`() async throws {
+        try await Server.run { server in
+            try await Server.run { other in
+                let stores = try [server, other].map { server in
+                    try PostgreSQLDatabase(
+                        "host=127.0.0.1 port=\(server.port) user=app password='\(Server.password)' dbname=\(server.name)"
+                    ).store(for: "one")
+                }
+                #expect(stores[0].location == stores[1].location)
+                for server in [server, other] { try await server.database().createTable() }
+                let locks = [try await stores[0].refreshLock(), try await stores[1].refreshLock()]
+                for lock in locks { lock.release() }
+            }
+        }
+    }
+
     @Test func `a session that is larger than the limit is neither written nor read`() async throws {
         try await Server.run { server in
             try await server.database().createTable()

@@ -22,7 +22,7 @@ struct LockFile: Sendable {
 
     /// Waits for the refresh lock. If another process holds it, the wait uses a thread of its own.
     func refreshLock() async throws -> RefreshLock {
-        let turn = try await RefreshQueues.queue(for: path).turn()
+        let turn = try await RefreshQueues.queue(for: [path]).turn()
         let file = try open(.refresh)
         try SpareDescriptors.keep(for: location)
         let lock = RefreshLock {
@@ -39,7 +39,7 @@ struct LockFile: Sendable {
     }
 
     /// The number of tasks that wait in the queue before they ask the kernel for the refresh lock.
-    var waitingCount: Int { RefreshQueues.queue(for: path).waitingCount }
+    var waitingCount: Int { RefreshQueues.queue(for: [path]).waitingCount }
 
     /// Waits for the session lock and blocks the calling thread. The wait has a limit, since the holder may be stopped.
     ///

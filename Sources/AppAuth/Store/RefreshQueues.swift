@@ -12,14 +12,14 @@ package enum RefreshQueues {
         weak var queue: TaskQueue?
     }
 
-    private static let entries = LockedValue<[String: Entry]>([:])
+    private static let entries = LockedValue<[[String]: Entry]>([:])
 
-    package static func queue(for path: String) -> TaskQueue {
+    package static func queue(for lock: [String]) -> TaskQueue {
         entries.withLock { entries in
-            if let queue = entries[path]?.queue { return queue }
+            if let queue = entries[lock]?.queue { return queue }
             entries = entries.filter { $0.value.queue != nil }
             let queue = TaskQueue()
-            entries[path] = Entry(queue: queue)
+            entries[lock] = Entry(queue: queue)
             return queue
         }
     }
