@@ -5,32 +5,42 @@ internal import CShims
 struct ConnectionString: Sendable {
     let text: String
 
-    /// The host and the database for messages, as far as the text names them: no user, no password.
+    /// The host and the database for messages, as far as the text names them: no user, no password. Nothing of a text in which
+    /// a password may end elsewhere than it seems.
     var place: String {
-        for scheme in ["postgresql://", "postgres://"] where text.hasPrefix(scheme) {
-            let rest = text.dropFirst(scheme.count).prefix { $0 != "?" && $0 != "#" }
-            // libpq accepts these two in a password, which would end before its "@".
-            guard !text.dropFirst(scheme.count + rest.count).contains("@") else { return "" }
-            // A password may contain "/" or "@" only if it is encoded, but libpq accepts a raw "@" too.
-            let place = rest.lastIndex(of: "@").map { rest[rest.index(after: $0)...] } ?? rest
-            return String(place.prefix { $0 != " " })
-        }
-        // A quoted password may contain words like these.
-        guard !text.contains("'") else { return "" }
-        let shown = ["host", "hostaddr", "port", "dbname", "service"]
-        let values = text.split(separator: " ").compactMap { word -> Substring? in
-            let parts = word.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2, shown.contains(String(parts[0])) else { return nil }
-            return parts[1]
-        }
-        return values.joined(separator: "/")
+        if let uri { return isClear(uri) ? String(uri.place.prefix { !$0.isWhitespace }) : "" }
+        // A password with quotes, escapes or spaces may contain words like these.
+        let words = text.split(whereSeparator: \.isWhitespace).map { $0.split(separator: "=", maxSplits: 1) }
+        guard !text.contains(where: { "'\\".contains($0) }), words.allSatisfy({ $0.count == 2 }) else { return "" }
+        return words.filter { ["host", "hostaddr", "port", "dbname", "service"].contains($0[0]) }.map { String($0[1]) }
+            .joined(separator: "/")
     }
+
+    /// The parts of a URI, as libpq reads them: the user and the password end with the first `@` that has no `/` before it.
+    private var uri: (user: Substring, place: Substring)? {
+        guard let scheme = ["postgresql://", "postgres://"].first(where: text.hasPrefix) else { return nil }
+        let rest = text.dropFirst(scheme.count)
+        let user = rest.prefix { $0 != "@" && $0 != "/" }
+        let hasUser = user.endIndex < rest.endIndex && rest[user.endIndex] == "@"
+        let address = hasUser ? rest[rest.index(after: user.endIndex)...] : rest
+        return (hasUser ? user : "", address.prefix { $0 != "?" })
+    }
+
+    /// Whether the user and the password end where a reader sees it: `/` and `@` in a password are encoded (RFC 3986 §3.2.1).
+    private func isClear(_ uri: (user: Substring, place: Substring)) -> Bool { !uri.place.contains("@") }
 
     /// Checks the text.
     ///
     /// - Returns: The passwords in it, which no message may contain.
     func secrets(_ library: ClientLibrary, _ location: String) throws -> [String] {
         guard text.contains("=") || text.contains("://") else { return [] }
+        // To libpq, a part of the password would be a host or a port, and its messages would quote that.
+        guard uri.map(isClear) ?? true else {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "expected a URI of PostgreSQL for \(location) whose user and password end with its only @, found another one: in a "
+                    + "password, write %40 for @, and %2F for /", outcome: .notSent)
+        }
         var problem: UnsafeMutablePointer<CChar>?
         let options = library.functions.PQconninfoParse(text, &problem)
         // The problem quotes parts of the text, so it is not shown.

@@ -90,8 +90,8 @@ final class HeldLock: Sendable {
                 }
                 let asked = database.options.now()
                 let end = database.deadline
-                // The reports that follow wait for no lock longer than until the next one.
-                let limits = StatementLimits(min(database.options.callTimeout, interval))
+                // The server answers each report that follows before this process would give up the connection.
+                let limits = StatementLimits(min(database.options.callTimeout, interval / 2))
                 try await connection.script(limits.statements(), until: end)
                 let rows = try await connection.query(table.grant, [.text(key)], until: end)
                 guard let number = rows.first?.first??.integer else {

@@ -233,6 +233,12 @@ struct StoreTests {
                 "postgresql://app:\(wrong)#x@127.0.0.1:\(server.port)/postgres",
                 "postgresql://app:\(wrong)?x@127.0.0.1:\(server.port)/postgres",
                 "host=127.0.0.1 port=\(server.port) user=app password='a host=\(wrong) b' dbname=postgres",
+                "host=127.0.0.1\tport=\(server.port)\nuser=app\tpassword=\(wrong)\tdbname=postgres",
+                "host=127.0.0.1 port=\(server.port) user=app password=a\\ dbname=\(wrong) dbname=postgres",
+                "host=127.0.0.1 port=\(server.port) user=app dbname=postgres password = host=\(wrong)",
+                // libpq takes a part of these for a port, a host or a database.
+                "postgresql://app:\(wrong)/x@127.0.0.1:\(server.port)/postgres",
+                "postgresql://app:x@\(wrong)@127.0.0.1:\(server.port)/postgres",
                 "postgresql://app:\(wrong)@127.0.0.1:99999/postgres", "postgresql://app:\(wrong)@[::1/postgres",
             ] {
                 let database = try PostgreSQLDatabase(text, options: .quick)
