@@ -49,7 +49,7 @@ extension AuthProxy {
                     let isWebSocket = incoming.status == .switchingProtocols
                     if handshake != nil, !isWebSocket { body.body?.finish() }
                     let head = ResponseHead(incoming.head, to: head, from: rules.server, readableBy: origin)
-                    try await response.send(head, incoming.stream?.body)
+                    try await response.send(head, incoming.stream)
                     return (head.keepsOpen, isWebSocket ? incoming.stream : nil)
                 case .failure(let own):
                     try await response.send(own.bytes(for: head, readableBy: origin))

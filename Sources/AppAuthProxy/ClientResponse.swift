@@ -1,4 +1,5 @@
 internal import AppAuthConcurrency
+internal import AppAuthProtocol
 
 /// The response to one request of a client, which is sent once. Two tasks use it: one for the request's body, and one for the
 /// server's response.
@@ -19,14 +20,16 @@ struct ClientResponse: Sendable {
     }
 
     /// Sends the server's response. Throws if the server ends it too early: the client sees that by the end of the connection.
-    func send(_ head: ResponseHead, _ body: BytePipe?) async throws {
+    func send(_ head: ResponseHead, _ stream: ResponseStream?) async throws {
         try begin()
         try await socket.send(head.bytes)
         guard head.framing != .none else { return }
-        while let bytes = try await body?.read() {
+        while let bytes = try await stream?.body.read() {
             try await socket.send(head.framing == .chunked ? Self.chunk(bytes) : bytes)
         }
-        if head.framing == .chunked { try await socket.send(Array("0\r\n\r\n".utf8)) }
+        guard head.framing == .chunked else { return }
+        let trailers = stream?.trailers.withLock { $0 }
+        try await socket.send(Array("0\r\n\(trailers.map(head.trailers) ?? "")\r\n".utf8))
     }
 
     /// Sends a response of the proxy's own.

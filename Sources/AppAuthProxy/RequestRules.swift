@@ -114,6 +114,7 @@ package struct RequestRules: Sendable {
             }
             fields.append(HTTPField(name: name, value: field.value))
         }
+        if head.takesTrailers { fields[.te] = "trailers" }
         return fields
     }
 
@@ -150,6 +151,16 @@ package struct RequestRules: Sendable {
 extension RequestHead {
     /// Whether the client may send another request on the connection (RFC 9112 §9.3). No HTTP/1.0 client may.
     var mayBeFollowed: Bool { !isVersion10 && !fields.connectionOptions.contains("close") }
+
+    /// Whether the client takes fields after the body (RFC 9110 §10.1.4).
+    var takesTrailers: Bool {
+        fields.contains { field in
+            field.name == "te"
+                && field.value.split(separator: ",").contains {
+                    $0.filter { $0 != " " && $0 != "\t" }.lowercased() == "trailers"
+                }
+        }
+    }
 }
 
 extension [RequestHead.Field] {

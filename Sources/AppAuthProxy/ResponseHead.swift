@@ -10,6 +10,7 @@ struct ResponseHead: Sendable {
     /// Whether the connection can have another request.
     let keepsOpen: Bool
     let bytes: [UInt8]
+    private let takesTrailers: Bool
 
     /// - Parameters:
     ///   - head: The request.
@@ -32,15 +33,16 @@ struct ResponseHead: Sendable {
             framing = head.isVersion10 ? .untilClose : .chunked
         }
         keepsOpen = head.mayBeFollowed
+        takesTrailers = framing == .chunked && head.takesTrailers
         // The reason phrase has no meaning (RFC 9112 §4).
         var text = "HTTP/1.1 \(response.status.code) \r\n"
         let ofConnection = fields.map { RequestHead.Field(name: $0.name.canonicalName, value: $0.value) }
             .connectionOptions.subtracting(["content-length"])
         for field in fields {
             let name = field.name.canonicalName
-            guard !Self.dropped.contains(name), !ofConnection.contains(name), !name.hasPrefix("proxy-"),
-                !name.hasPrefix("access-control-")
-            else { continue }
+            guard Self.passes(name) || name == "trailer" && takesTrailers, !ofConnection.contains(name) else {
+                continue
+            }
             let value = name == "location" ? Self.location(field.value, server, head) : field.value
             text += "\(field.name.rawName): \(value)\r\n"
         }
@@ -49,6 +51,18 @@ struct ResponseHead: Sendable {
         if framing == .chunked { text += "Transfer-Encoding: chunked\r\n" }
         if !keepsOpen, !isWebSocket { text += "Connection: close\r\n" }
         bytes = Array((text + "\r\n").utf8)
+    }
+
+    /// Returns the lines of the fields after the body, for a client that takes them (RFC 9110 §6.5.1): none that describe the
+    /// body or its framing, whose meaning the client has decided already.
+    func trailers(_ fields: HTTPFields) -> String {
+        guard takesTrailers else { return "" }
+        return fields.filter { Self.passes($0.name.canonicalName) && !$0.name.canonicalName.hasPrefix("content-") }
+            .map { "\($0.name.rawName): \($0.value)\r\n" }.joined()
+    }
+
+    private static func passes(_ name: String) -> Bool {
+        !dropped.contains(name) && !name.hasPrefix("proxy-") && !name.hasPrefix("access-control-")
     }
 
     /// A page of the server, for example an uploaded file, gets an origin of its own, runs no scripts and sends no requests

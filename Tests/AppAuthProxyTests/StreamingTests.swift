@@ -144,6 +144,26 @@ import Testing
         }
     }
 
+    /// RFC 9110 §6.5: fields that describe the body, or that would act on other programs, are none that may come late.
+    @Test(arguments: ["trailers", "deflate, Trailers", "trailersome", nil])
+    func `a client that says so gets the trailers of a response`(te: String?) async throws {
+        let takes = te?.lowercased().hasSuffix("trailers") == true
+        try await ProxyFixture.run { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n")
+            try connection.send("0\r\nX-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Length: 9\r\nX-Last: 2\r\n\r\n")
+        } _: { proxy in
+            let fields = te.map { "TE: \($0)" } ?? "X-Other: 1"
+            let response = try await proxy.exchange(ProxyFixture.request("GET /v1/items HTTP/1.1", fields))
+            let end = takes ? "0\r\nX-Sum: 1\r\nX-Last: 2\r\n\r\n" : "0\r\n\r\n"
+            #expect(response.hasSuffix("\r\n\r\n4\r\nbody\r\n" + end), "\(response)")
+            #expect(response.contains("\r\nTrailer: X-Sum\r\n") == takes)
+            let request = try #require(proxy.api.requests.first)
+            #expect(request.values("TE") == (takes ? ["trailers"] : []))
+            #expect(request.values("Connection") == (takes ? ["TE"] : []))
+        }
+    }
+
     @Test func `a connection has several requests`() async throws {
         try await ProxyFixture.run { proxy in
             let client = try RawClient(proxy.path)

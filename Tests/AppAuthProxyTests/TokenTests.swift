@@ -29,7 +29,7 @@ import Testing
             let response = try await proxy.exchange(
                 ProxyFixture.request(
                     "GET /v1/items?a=b%20c HTTP/1.1", host: "localhost", "Authorization: Basic YTpi", "Cookie: a=b",
-                    "Proxy-Authorization: Basic YTpi", "X-Kept: 1", "X-Hop: 2", "Connection: x-hop", "TE: trailers",
+                    "Proxy-Authorization: Basic YTpi", "X-Kept: 1", "X-Hop: 2", "Connection: x-hop", "TE: gzip",
                     "Referer: http://localhost/", "DPoP: a"))
             #expect(response.status == 200)
             let request = try #require(proxy.api.requests.first)

@@ -122,7 +122,9 @@ struct CurlOptions: Sendable {
             lines(request.head.headerFields, hasBody: hasBody)
                 + [request.stream?.expectsContinue == true ? "Expect: 100-continue" : "Expect:"]
                 // Without a coding, libcurl sends the body as it is.
-                + (request.isUpgrade ? ["Connection: Upgrade", "Transfer-Encoding:"] : []))
+                + (request.isUpgrade ? ["Connection: Upgrade", "Transfer-Encoding:"] : [])
+                // RFC 9110 §10.1.4.
+                + (request.head.headerFields.contains(.te) && !request.isUpgrade ? ["Connection: TE"] : []))
     }
 
     /// Returns `Name: value` for each field. `Name;` sends an empty field, and `Name:` suppresses libcurl's own.

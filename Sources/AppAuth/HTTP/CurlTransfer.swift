@@ -33,6 +33,7 @@ final class CurlTransfer: @unchecked Sendable {
     var easy: UnsafeMutableRawPointer?
     /// The body of the response, if it is streamed.
     private let download: BytePipe?
+    private let trailers = LockedValue(HTTPFields())
     private let upload: (body: BytePipe, reading: Int)?
     /// For an upgrade, what watches its socket.
     var endedServers: EndedServers?
@@ -71,7 +72,9 @@ final class CurlTransfer: @unchecked Sendable {
         continuation?.resume(with: result)
         continuation = nil
         switch result {
-        case .success: download?.finish()
+        case .success:
+            trailers.withLock { $0 = header.trailers }
+            download?.finish()
         case .failure(let error): download?.fail(error)
         }
     }
@@ -79,7 +82,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// Resumes the caller of a stream with the head of the response. The rest follows.
     private func begin(_ head: HTTPResponse, _ download: BytePipe) {
         var response = TransportResponse(head, body: [])
-        response.stream = ResponseStream(download) { [self] in if !download.isFinished { end(self) } }
+        response.stream = ResponseStream(download, trailers) { [self] in if !download.isFinished { end(self) } }
         continuation?.resume(returning: response)
         continuation = nil
     }

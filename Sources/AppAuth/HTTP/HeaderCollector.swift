@@ -2,12 +2,19 @@ package import HTTPTypes
 
 /// An incremental parser for the header section of a response: status line, fields, empty line.
 ///
-/// Interim responses (RFC 9110 §15.2) are skipped, but for a 101 that was asked for. Trailers count towards the limit but are dropped, since a field has
-/// another meaning there (RFC 9110 §6.5.1). Repeated fields stay separate and in order. A line that is not a field is
-/// dropped. Bytes that are not allowed in a value become spaces.
+/// Interim responses (RFC 9110 §15.2) are skipped, but for a 101 that was asked for. Trailers count towards the limit, and stay
+/// apart, since a field has another meaning there (RFC 9110 §6.5.1). Repeated fields stay separate and in order. A line that is
+/// not a field is dropped. Bytes that are not allowed in a value become spaces.
 package struct HeaderCollector: Sendable {
     /// The status and fields, or nil until the final header section is complete.
     package private(set) var response: HTTPResponse?
+    /// The fields after the body, so far.
+    package var trailers: HTTPFields {
+        guard response != nil, let last else { return response == nil ? [:] : fields }
+        var all = fields
+        all.append(HTTPField(name: last.name, value: last.value))
+        return all
+    }
     /// Whether a status line has arrived.
     package private(set) var hasBegun = false
     /// Whether the lines exceeded the limit.
@@ -31,8 +38,11 @@ package struct HeaderCollector: Sendable {
         byteCount += line.count
         isTooLong = byteCount > limit
         guard !isTooLong else { return false }
-        guard response == nil else { return true }  // a trailer
         let text = Array(line.reversed().drop { $0 == 0x0a || $0 == 0x0d }.reversed())
+        guard response == nil else {
+            if !text.isEmpty { takeField(text) }
+            return true
+        }
         guard let status else { return takeStatus(text) }
         if text.isEmpty {
             keepLast()

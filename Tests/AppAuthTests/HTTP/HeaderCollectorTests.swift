@@ -50,6 +50,15 @@ struct HeaderCollectorTests {
         #expect(response?.headerFields.map(\.value) == ["b"])
     }
 
+    @Test func `trailers are fields of their own`() {
+        let collector = collected("HTTP/1.1 200 OK\nA: b\n\nC: d\n\tx\nE: f\n")
+        #expect(collector.response?.headerFields.map(\.name.rawName) == ["A"])
+        #expect(collector.trailers.map(\.name.rawName) == ["C", "E"])
+        #expect(
+            collected("HTTP/1.1 200 OK\nA: b\n\n").trailers.isEmpty
+                && collected("HTTP/1.1 200 OK\nA: b\n").trailers.isEmpty)
+    }
+
     @Test func `lines that are no fields are left out`() {
         let response = collected("HTTP/1.1 200 OK\nno colon\n: no name\nbad name: 1\nbad\u{e9}: 1\nGood: 1\n\n")
             .response
