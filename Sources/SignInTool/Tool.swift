@@ -47,7 +47,8 @@ struct Tool: ParsableCommand {
     static func run(_ arguments: [String], _ interrupts: Interrupts, _ input: StandardInput) async -> Int32 {
         // The parser takes a word such as `--scope=`, which the command's own lines have, for an option without a value.
         let arguments = arguments.flatMap { word in
-            word.hasPrefix("--") && word.hasSuffix("=") ? [String(word.dropLast()), ""] : [word]
+            word.hasPrefix("--") && word.firstIndex(of: "=") == word.indices.last
+                ? [String(word.dropLast()), ""] : [word]
         }
         do {
             let line = try Profile.completing(SignInLine(arguments)) {

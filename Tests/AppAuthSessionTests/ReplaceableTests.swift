@@ -110,8 +110,14 @@ struct ReplaceableTests {
         let former = try record(for: ["a"])
         let replaceable = Replaceable(continuing: former)
         #expect(try await isReplaced(former, by: record(for: ["a"]), replaceable))
-        #expect(try await isReplaced(record(for: ["a"]), by: record(for: ["a"]), replaceable))
+        // Without ID tokens, this could be another user's.
+        #expect(try await !isReplaced(record(for: ["a"]), by: record(for: ["a"]), replaceable))
         #expect(try await !isReplaced(nil, by: record(for: ["a"]), replaceable))
         #expect(try await !isReplaced(record(for: ["b"]), by: record(for: ["a"]), replaceable))
+        try await World.run { world in
+            var sessions: [AuthStateRecord] = []
+            for _ in 0..<3 { sessions.append(await (try await world.signIn()).record) }
+            #expect(try await isReplaced(sessions[1], by: sessions[2], Replaceable(continuing: sessions[0])))
+        }
     }
 }

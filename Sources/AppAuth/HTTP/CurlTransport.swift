@@ -143,7 +143,8 @@ public final class CurlTransport: HTTPTransport {
                 check.users(ofServerReachedAt: unknown.server.address, unknown.server.port)
             }
             guard let users, users.allSatisfy(check.accepts) else { throw unknown.error }
-            do { return try await worker.perform(request, confirmed: unknown.server) } catch let unknown
+            do { return try await worker.perform(request, confirmed: users.isEmpty ? unknown.server : nil) } catch let
+                unknown
                 as UnknownServer
             {
                 throw unknown.error

@@ -30,7 +30,9 @@ package struct Replaceable: Sendable {
             guard mustBeThere else { return }
             throw Self.refusal("the session was signed out of in the meantime. Nothing is stored")
         }
-        guard stored.id != former?.id, !stored.isLike(new) else { return }
+        // Without ID tokens, it could be another user's, who has signed in while the request waited.
+        let mayBeAnothers = mustBeThere && (stored.idToken == nil || new.idToken == nil)
+        guard stored.id != former?.id, mayBeAnothers || !stored.isLike(new) else { return }
         throw Self.refusal(
             "another sign-in has stored a session in the meantime, for something else or of another user. It stays as it "
                 + "was")

@@ -41,7 +41,18 @@ struct SignInLine {
     func value(of option: String) -> String? { options.last { $0.name == option }?.value }
 
     /// The command line, to paste into a shell.
-    var shellLine: String { (["sign-in"] + words).shellLine }
+    var shellLine: String {
+        let isSignIn = words.first.map(Self.completedCommands.contains) ?? false
+        return (["sign-in"] + (isSignIn ? words.prefix(1) + options.flatMap(\.words) : words)).shellLine
+    }
+
+    /// The line of a sign-in for the session of a store. If it would be completed by the profile in use, which would lose its
+    /// session, it names the store.
+    func keeping(to store: (any TokenStore)?) throws -> SignInLine {
+        guard let file = store as? FileTokenStore, value(of: "--profile") == nil, try Profile.applying(to: self) != nil
+        else { return self }
+        return SignInLine(words + ["--store", file.shownLocation])
+    }
 
     /// Returns the line with the user's agreement to an issuer that a resource has named.
     ///
@@ -104,8 +115,11 @@ struct SignInLine {
     struct Option {
         let name: String
         var value: String?
-        /// To the parser, the word `--` ends the options, also where a value is expected.
-        var words: [String] { value == "--" ? ["\(name)=--"] : [name] + (value.map { [$0] } ?? []) }
+        /// What looks like an option, or as `--` ends the options, is no word of its own: `--scope=--`.
+        var words: [String] {
+            guard let value, value.hasPrefix("--") else { return [name] + (value.map { [$0] } ?? []) }
+            return ["\(name)=\(value)"]
+        }
     }
 
     /// The options after the command, as the parser reads them. A word that is no option stands for itself.

@@ -145,18 +145,23 @@ struct Request: Command {
                 at: own.string, initializing: true)
         }
         guard let resource, !resource.authorizationServers.isEmpty, !resource.lists(former) else { return nil }
-        var place = ((try? session.profile(of: store)) ?? nil).map { ["--profile", $0.name] } ?? []
-        place += session.store.map { ["--store", $0.argument] } ?? []
-        let words = ["login", "--resource", own.string] + place
+        let profile = (try? session.profile(of: store)) ?? nil
+        let place =
+            (profile.map { ["--profile", $0.name] } ?? []) + (session.store.map { ["--store", $0.argument] } ?? [])
+        let words = ["login", "--resource", own.string] + place + console.wordsOfNetwork
+        guard let line = try? SignInLine(words).keeping(to: store).shellLine else { return nil }
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
-        // Without a name, the new session has a place of its own, and commands would have to choose.
-        let signOut = store.flatMap { store in
-            place.isEmpty ? ["sign-in", "logout", "--store", store.shownLocation].shellLine : nil
+        var before: String?
+        if let profile, let known = try? profile.signIn, known.namesSession {
+            before = "Forget the profile with: sign-in logout --profile \(profile.name) --forget"
+        } else if let store, place.isEmpty {
+            // Without a name, the new session has a place of its own, and commands would have to choose.
+            let entry = StateFolder.Entry(store: store, profile: nil, record: .success(record))
+            before = "Sign out of this session with: sign-in logout \(SessionOptions.choices([entry])[0])"
         }
         return
             "\((own.shownHost + own.path).shownURL) no longer accepts tokens of \(former): it is protected by \(servers) now. "
-            + (signOut.map { "Sign out of this session with: \($0). Then sign in " } ?? "Sign in ")
-            + "there with: \(SignInLine(words + console.wordsOfNetwork).shellLine)"
+            + (before.map { "\($0). Then sign in " } ?? "Sign in ") + "there with: \(line)"
     }
 
     private enum StepUp {

@@ -141,12 +141,29 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
+    /// Throws if the credentials of a registered client would go to another server's endpoint. Whoever wrote a document of a
+    /// profile can choose the endpoints, but not where a secret of this machine goes.
+    private func requireOwnEndpoints(of registered: Client, _ provider: ProviderPreset) throws {
+        guard assertionFile == nil, secretFile == nil, keyFile == nil, let metadata = provider.metadata else { return }
+        for (name, endpoint) in [("token_endpoint", .token), ("device_authorization_endpoint", .deviceAuthorization)]
+            as [(String, ProviderMetadata.Endpoint)]
+        {
+            guard let chosen = metadata[name]?.string, registered.provider[endpoint]?.string != chosen else { continue }
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so its credentials do not go "
+                    + "to \(chosen.foundText). Leave out the options for endpoints, or name credentials of your own, for "
+                    + "example with --client-secret-file", outcome: .notSent)
+        }
+    }
+
     /// Returns the configuration of a client with the credentials that the options name.
     ///
     /// - Parameter registered: The registered client, if there is one.
     func configuration(
         _ clientID: String, at provider: ProviderPreset, of registered: Client? = nil, in environment: Environment
     ) async throws -> ClientConfiguration {
+        if let registered { try requireOwnEndpoints(of: registered, provider) }
         var configuration = try ClientConfiguration(provider, clientID: clientID, environment: environment)
         (configuration.clientSecret, configuration.authentication) = try await credentials(
             of: registered, in: environment)

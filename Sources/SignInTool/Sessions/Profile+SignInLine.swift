@@ -13,21 +13,13 @@ extension Profile {
     static func completing(
         _ line: SignInLine, _ known: (_ command: String) -> Set<String>
     ) throws -> SignInLine {
-        guard let command = line.words.first, SignInLine.completedCommands.contains(command), !line.namesSession,
-            !line.options.contains(where: { ["-h", "--help"].contains($0.name) })
-        else { return line }
-        let named = line.value(of: "--profile")
-        let valid = named.flatMap { Profile(argument: $0) }
-        guard (named == nil) == (valid == nil), let profile = try chosen(valid, lineNamesSession: false) else {
-            return line
-        }
+        guard let profile = try applying(to: line), let command = line.words.first else { return line }
         let own = try profile.signIn
-        let name = named == nil ? ["--profile", profile.name] : []
+        let name = line.value(of: "--profile") == nil ? ["--profile", profile.name] : []
         // A new profile: the resource says where to sign in, `login` asks, and `doctor` checks the rest.
         if own == nil, line.namesResource || SignInLine.startingCommands.contains(command) {
             return SignInLine([command] + name + line.words.dropFirst())
         }
-        if named == nil, line.namesResource, own?.resources != line.resources { return line }
         guard let own else { throw profile.isNew }
         var remembered = own.options
         if command != own.words.first {
@@ -36,6 +28,22 @@ extension Profile {
         }
         if line.namesResource { remembered.removeAll { $0.name == SignInLine.resource } }
         return SignInLine([command] + remembered.flatMap(\.words) + name + line.words.dropFirst())
+    }
+
+    /// Returns the profile that completes a command line; nil for none.
+    static func applying(to line: SignInLine) throws -> Profile? {
+        guard let command = line.words.first, SignInLine.completedCommands.contains(command), !line.namesSession,
+            !line.options.contains(where: { ["-h", "--help"].contains($0.name) })
+        else { return nil }
+        let named = line.value(of: "--profile")
+        let valid = named.flatMap { Profile(argument: $0) }
+        guard (named == nil) == (valid == nil), let profile = try chosen(valid, lineNamesSession: false) else {
+            return nil
+        }
+        if named == nil, line.namesResource, let own = try profile.signIn, own.resources != line.resources {
+            return nil
+        }
+        return profile
     }
 
     /// The wrong usage that a sign-in names a profile and a client, but no provider.

@@ -26,16 +26,16 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return found
     }
 
-    /// Throws if the sign-in for a resource would replace a session for something else, also one that has ended, although the
-    /// options name neither: helpers and proxies that name the session would follow it to the other resource. Throws also
+    /// Throws if the sign-in would replace a session for something else, also one that has ended, although the options name
+    /// neither: helpers and proxies that name the session would follow it to the other resource. Throws also
     /// if the sign-in would show an authorization server the client of another, which only the profile remembers.
     func requireRoom(
-        in store: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
+        in place: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
     ) async throws {
         // Before the sign-in: afterwards, the options could not be stored.
         if profile != nil { _ = try SignInLine(console.arguments).remembered }
         if let profile, let clientID, !clientID.contains("://"), !SignInLine(console.arguments).namesSession,
-            let former = try await latestIssuer(of: profile, in: store), !former.isExactly(issuer)
+            let former = try await latestIssuer(of: profile, in: place), !former.isExactly(issuer)
         {
             throw AuthError(
                 .issuerMismatch, .configuration,
@@ -44,8 +44,8 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                     + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
                     + "wherever it leads you", outcome: .notSent)
         }
-        guard !resources.isEmpty, clientID == nil, profile == nil, self.store == nil,
-            let session = try await store.load(), Set(session.resources) != Set(resources)
+        guard clientID == nil, profile == nil, store?.path == nil,
+            let session = try await place.load(), Set(session.resources) != Set(resources)
         else { return }
         throw WrongUsage(
             "the same client has a session for something else: give this one a name with --profile, or name the "

@@ -272,7 +272,8 @@ extension SessionOptions {
         // The name belongs to another session now. What this one's server demands must not reach the server or the store of
         // that one.
         if let profile, let found, let record, !profile.hasSession(in: found) || !profile.hasSession(record) {
-            return SignInLine(record.signInAgain(requesting: missing, by: name) + console.wordsOfNetwork)
+            return try SignInLine(record.signInAgain(requesting: missing, by: name) + console.wordsOfNetwork)
+                .keeping(to: found)
         }
         var words: [String]
         // With the profile's own options. It remembers the store too.
@@ -290,15 +291,7 @@ extension SessionOptions {
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
-        // Otherwise the profile in use would apply, and lose its session.
-        let namesSession = words.contains { ["--issuer", "--client-id", "--store"].contains($0) }
-        if !namesSession, profile == nil, let found = found as? FileTokenStore,
-            try Profile.chosen(nil, lineNamesSession: false) != nil
-        {
-            words += ["--store", found.shownLocation]
-        }
-        words += console.wordsOfNetwork
-        return SignInLine(words)
+        return try SignInLine(words + console.wordsOfNetwork).keeping(to: found)
     }
 
     /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a

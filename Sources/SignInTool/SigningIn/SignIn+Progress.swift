@@ -94,8 +94,9 @@ extension SignIn {
                 console.say(String(registered.replacement(console).dropFirst(2)))
             }
             // Without them, the profile in use would be examined.
-            if !client.isEmpty || (try? Profile.chosen(nil, lineNamesSession: false)) == nil {
-                console.say("To find out what is wrong: \((["sign-in", "doctor"] + client).shellLine)")
+            let doctor = SignInLine(["doctor"] + client)
+            if (try? Profile.applying(to: doctor)) == nil {
+                console.say("To find out what is wrong: \(doctor.shellLine)")
             }
             waiting.sayObstacles(console)
         case .redirected:

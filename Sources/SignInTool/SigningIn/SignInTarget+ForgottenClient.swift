@@ -125,7 +125,7 @@ extension RegisteredClient {
     /// The end of an error message: how to replace a client that the user has registered.
     func replacement(_ console: Console) -> String {
         let metadata = client.registration?.metadata
-        var words = ["sign-in", "register", "--issuer", client.provider.issuer.string]
+        var words = ["register", "--issuer", client.provider.issuer.string]
         // Not one that only the server has named: it may have the scheme of another app.
         words += redirectURI.map { ["--redirect-uri", $0] } ?? []
         words += metadata?.scope?.spaceDelimited.map { ["--scope", $0] } ?? []
@@ -134,12 +134,14 @@ extension RegisteredClient {
         if let method, method != .none { words += ["--client-auth", method.rawValue] }
         if case .privateKeyJWT(let path, _) = client.authentication { words += ["--client-key", path] }
         words += console.wordsOfNetwork
+        words = ["register"] + SignInLine(words).options.flatMap(\.words)
+        let line = SignInLine(words).shellLine
         let file = ". The client is the one in \(path). If the provider no longer accepts it, "
-        // Not without the second part: the file has the only copy of the client's secret.
-        guard let path = path.quotedForShell, words.allSatisfy({ $0.quotedForShell != nil }) else {
-            return file + "register another one: \(words.shellLine)"
+        guard path.quotedForShell != nil, words.allSatisfy({ $0.quotedForShell != nil }) else {
+            return file + "register another one: \(line)"
         }
-        return file + "replace it with: rm \(path) && \(words.shellLine)"
+        // It has the only copy of the client's secret.
+        return file + "replace it with: \(["mv", path, path + ".old"].shellLine) && \(line)"
     }
 }
 

@@ -101,6 +101,41 @@ struct MigrationTests {
         }
     }
 
+    /// A profile in use for the resource would be completed by the line, and would lose its session.
+    @Test func `the line to sign in at the new server is not for the profile in use`() async throws {
+        try await Servers.run { servers in
+            let user = try CommandUser()
+            let login = ["login", "--json", "--resource", servers.url]
+            #expect(try await user.run(login + ["--profile", "notes"]).status == 0)
+            let client = try #require(try await user.run(login).json?["client_id"]?.string)
+            _ = try await user.run(["use", "notes"])
+            servers.migrate()
+            let session = ["--issuer", servers.first.issuer, "--client-id", client]
+            let errors = try await user.run(["request", servers.url, "--json"] + session).errors
+            #expect(errors.contains("there with: sign-in login --resource \(servers.url) --store file:"), "\(errors)")
+        }
+    }
+
+    /// With its issuer and its client, it would go on at the old server.
+    @Test func `a profile that remembers its server is forgotten first`() async throws {
+        try await Servers.run { servers in
+            let user = try CommandUser()
+            let named = ["--issuer", servers.first.issuer, "--client-id", "demo", "--profile", "notes"]
+            #expect(try await user.run(["login", "--json", "--resource", servers.url] + named).status == 0)
+            servers.migrate()
+            let errors = try await user.run(["request", servers.url, "--json"]).errors
+            let lines = errors.matches(of: /with: sign-in (.*?)(?:\. Then|\n|$)/).map {
+                $0.1.split(separator: " ").map(String.init)
+            }
+            #expect(lines.first == ["logout", "--profile", "notes", "--forget"], "\(errors)")
+            for line in lines { #expect(try await user.run(line + ["--json"]).status == 0) }
+            let accounts = try await user.run(["status", "--json"]).json
+            #expect(
+                accounts?["sessions"]?.array?.map { $0["issuer"]?.string } == [servers.second.issuer],
+                "\(accounts ?? .null)")
+        }
+    }
+
     @Test func `a client that the profile remembers stays at its server`() async throws {
         try await Servers.run { servers in
             let user = try CommandUser()

@@ -351,6 +351,24 @@ struct ResourceTests {
         }
     }
 
+    /// Some servers give every registration the same client ID. A helper for the resource may name the session.
+    @Test func `nor is a session for a resource by one of the user's client`() async throws {
+        try await run { fixture, url in
+            fixture.provider.fault(.editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            let name = try #require(fixture.stored.first { $0.hasSuffix(".json") })
+            let file = URL(filePath: "\(fixture.sessions)/\(name)")
+            let session = try Data(contentsOf: file)
+            let register = [
+                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
+            ]
+            _ = try await fixture.start(register).outcome().result()
+            let refused = try await fixture.run("login", "--json", "--issuer", fixture.issuer)
+            #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
+            #expect(try Data(contentsOf: file) == session)
+        }
+    }
+
     @Test func `a session of a published client is not replaced by one for something else`() async throws {
         try await run { fixture, url in
             let document = "https://app.example/client.json"

@@ -42,6 +42,8 @@ struct WaitingTests {
             let register = [
                 "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
             ]
+            // The server says how the client is called.
+            fixture.provider.fault(.editDocument { $0["client_name"] = "--json=" }, at: .clientRegistration)
             _ = try await fixture.start(register).outcome().result()
             let file = try #require(
                 try FileManager.default.contentsOfDirectory(atPath: fixture.sessions + "/clients").first {
@@ -50,9 +52,14 @@ struct WaitingTests {
             let login = ["login", "--json", "--issuer", fixture.issuer, "--no-browser", "--timeout", "10"]
             let process = try fixture.start(login)
             let line = try await process.line { $0.hasPrefix("The client is the one in ") }
-            #expect(line.contains("/clients/\(file)") && line.contains("replace it with: rm "), "\(line)")
+            #expect(line.contains("/clients/\(file)"), "\(line)")
             process.send(SIGINT)
             _ = try await process.outcome()
+            let replacing = try #require(line.components(separatedBy: "replace it with: ").last)
+            let outcome = try await fixture.start(["sh", "-c", replacing], []).outcome()
+            #expect(outcome.status == 0 && replacing.contains("--client-name=--json="), "\(replacing) \(outcome)")
+            let files = try FileManager.default.contentsOfDirectory(atPath: fixture.sessions + "/clients")
+            #expect(files.contains(file + ".old") && files.filter { $0.hasSuffix(".json") }.count == 1, "\(files)")
         }
     }
 

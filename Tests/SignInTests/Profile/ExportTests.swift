@@ -77,6 +77,46 @@ struct ExportTests {
         }
     }
 
+    /// The document chooses the endpoints, and would get the secret that this machine has.
+    @Test(arguments: ["login", "device"], [nil, "basic"])
+    func `the secret of a client that is registered here goes to no endpoint of a document`(
+        command: String, method: String?
+    ) async throws {
+        try await withDesk { fixture in
+            let registered = try await fixture.start(
+                [
+                    "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
+                    "--client-auth", "basic",
+                ]
+            ).outcome().result()
+            let server = try RawServer { connection in
+                try connection.readRequest()
+                try connection.reply("400 Bad Request")
+            }
+            defer { server.stop() }
+            // Without a name, a code for another device has no client.
+            for isNamed in command == "login" ? [true, false] : [true] {
+                let own = "http://127.0.0.1:\(server.port)"
+                var members: JSON.Object = [
+                    "sign_in_profile": 1, "profile": isNamed ? "named" : "unnamed", "command": .string(command),
+                    "issuer": .string(fixture.issuer), "scope": "openid",
+                    "token_endpoint": .string(own + "/token"),
+                ]
+                if isNamed { members["client_id"] = registered["client_id"] }
+                members["client_auth"] = method.map(JSON.string)
+                members[command == "login" ? "authorization_endpoint" : "device_endpoint"] = .string(own + "/begin")
+                let path = try write(JSON.object(members).serialized(), fixture)
+                let imported = try await fixture.run("import", path, "--yes", "--json").result()
+                let line = try #require(imported["command"]?.string)
+                let outcome = try await fixture.start(["sh", "-c", line + " --json"], []).outcome()
+                #expect(try outcome.failure(1, "invalid_configuration").contains("its credentials do not go to"))
+                let profile = isNamed ? "named" : "unnamed"
+                _ = try await fixture.run("doctor", "--profile", profile)
+            }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
     @Test func `the export has no secret, and the import needs the file of this machine`() async throws {
         try await withDesk { fixture in
             let secret = fixture.home + "/secret"

@@ -22,29 +22,6 @@ struct ProfileTests {
         try await fixture.start(["userinfo", "--json"] + arguments).outcome().result()["sub"]?.string
     }
 
-    /// The line of a resource's session names neither its client nor its server, so the profile in use would apply.
-    @Test func `a line for a session without a profile does not sign in to the profile in use`() async throws {
-        var configuration = LocalProvider.Configuration.demo
-        configuration.resourceDescription = ResourceDescription(scopes: ["api"])
-        try await withDesk(configuration) { fixture in
-            let resource = fixture.provider.url(.api)
-            _ = try await fixture.run("login", "--json", "--resource", resource, "--profile", "a").result()
-            let other = try await fixture.run("login", "--json", "--resource", resource).result()
-            _ = try await fixture.run("use", "a")
-            let before = try Data(contentsOf: URL(filePath: fixture.sessions + "/a.json"))
-            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
-            let client = try #require(other["client_id"]?.string)
-            let token = ["token", "--json", "--force-refresh", "--issuer", fixture.issuer, "--client-id", client]
-            let message = try await fixture.start(token).outcome().failure(1, "sign_in_required")
-            let line = try #require(message.components(separatedBy: "Sign in with: ").last)
-            #expect(line.contains(" --resource ") && line.contains(" --store file:"), "\(line)")
-            let pasted = try await fixture.start(["sh", "-c", line], []).outcome()
-            #expect(pasted.status == 0, "\(pasted)")
-            #expect(try Data(contentsOf: URL(filePath: fixture.sessions + "/a.json")) == before)
-            _ = try await fixture.start(token).outcome().result()
-        }
-    }
-
     @Test func `two users of one client have a session each, and a profile chooses one`() async throws {
         try await withTwoProfiles { fixture in
             #expect(fixture.stored == ["home.json", "home.profile", "work.json", "work.profile"])

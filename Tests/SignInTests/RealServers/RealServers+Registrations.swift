@@ -94,7 +94,7 @@ extension RealServer {
                 // Without the option, the registration is what can be replaced.
                 fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
                 let refused = try await fixture.start(login).outcome().failure(1, "invalid_client")
-                #expect(!refused.contains("leave out") && refused.contains("replace it with: rm "), "\(refused)")
+                #expect(!refused.contains("leave out") && refused.contains("replace it with: mv "), "\(refused)")
             }
         },
         RealServer("Fief", 2026, "registration_endpoint is a page, where users register", "the error says so") {
