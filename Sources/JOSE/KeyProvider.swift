@@ -55,9 +55,11 @@ public struct KeyProvider: RawRepresentable, Sendable, Hashable {
 }
 
 extension KeyProvider {
-    /// Throws if the provider, its device or a key that it names is missing. It makes no key.
+    /// Throws if the provider, its device or a key that it names is missing, or if a TPM signs nothing, for example after wrong
+    /// PINs. It leaves no key there.
     package func requireUsable() throws(JOSEError) {
-        _ = try isHandle ? PrivateKey(opening: rawValue, with: self).context : ProviderContext.open(self)
+        guard name == Self.tpm2.rawValue else { return _ = try ProviderContext.open(self) }
+        _ = try SigningKey(key(.p256, at: nil, pin: nil), .es256).sign([1])
     }
 
     /// Makes a key, or opens the one that this names.

@@ -104,7 +104,9 @@ package final class SigningKey: Sendable {
 
     private func failure() -> JOSEError {
         ERR_clear_error()
-        let hint = isElsewhere ? ". The PIN may be wrong, or the key of another device" : ""
+        let hint =
+            isElsewhere
+            ? ". The PIN may be wrong, the key of another device, or the device locked after wrong PINs" : ""
         return JOSEError("libcrypto could not sign with \(algorithm.rawValue)\(hint)")
     }
 }

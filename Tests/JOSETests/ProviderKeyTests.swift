@@ -94,6 +94,13 @@ struct ProviderKeyTests {
                 }
                 try #require(error.description.contains("PIN may be wrong"), "\(error)")
                 try #require(try tpm.wrongPINs() == "0x1")
+                // Locked by that, it signs nothing, with no key.
+                try KeyProvider.tpm2.requireUsable()
+                _ = try tpm.run("tpm2_dictionarylockout", "-s", "-n", "1", "-t", "1000", "-l", "1000")
+                for provider in [KeyProvider.tpm2, .tpm2(handle: "handle:0x81000001")] {
+                    let locked = try #require(throws: JOSEError.self) { try provider.requireUsable() }
+                    try #require(locked.description.contains("wrong PINs"), "\(locked)")
+                }
             }
         }
     }

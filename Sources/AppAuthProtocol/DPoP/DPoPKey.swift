@@ -70,7 +70,7 @@ package struct DPoPKey: Sendable, Hashable {
         }
     }
 
-    /// Throws if a provider's device is missing, or has not made the key. It makes none.
+    /// Throws if a provider's device is missing or signs nothing, or has not made the key. It leaves none there.
     ///
     /// - Parameter key: The key to open, on a thread of its own; nil for none.
     package static func requireUsable(
@@ -82,7 +82,8 @@ package struct DPoPKey: Sendable, Hashable {
             guard let key else {
                 return try attempt { () throws(JOSEError) in try provider.requireUsable() }
             }
-            _ = try key.signingKey(pin: pin)
+            let signingKey = try key.signingKey(pin: pin)
+            _ = try attempt { () throws(JOSEError) in try signingKey.sign([1]) }
         }
     }
 

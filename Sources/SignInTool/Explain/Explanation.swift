@@ -29,9 +29,8 @@ struct Explanation: Sendable {
             for line in hidden.body(exchange.request) { say("  >   ", line) }
         case .received(let response, let time):
             let origin = "\(exchange.request.head.method) \(hidden.url(exchange.request.head))"
-            say(
-                "  < ",
-                "\(response.status.code) for \(origin): \(response.body.count) bytes, after \(time.inMilliseconds)")
+            let size = response.stream == nil ? "\(response.body.count) bytes" : "a body that follows"
+            say("  < ", "\(response.status.code) for \(origin): \(size), after \(time.inMilliseconds)")
             for line in hidden.fields(response.headerFields, ofRequest: false) { say("  < ", line) }
             for line in hidden.body(response, of: exchange.stage) { say("  <   ", line) }
             if response.status.kind == .successful { sayChecks(of: ExplainedStep(exchange)) }
