@@ -20,10 +20,14 @@ struct SignInLine {
         "--issuer", "--preset", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
     ]
     static let resource = "--resource"
+    static let withoutProfile = "--no-profile"
 
     /// Whether the line says itself where to sign in. The client's secret goes to the provider that these options name
     /// (RFC 6749 §2.3.1), so a profile completes none of them.
-    var namesSession: Bool { (Self.namingOptions + Self.providerOptions).contains { value(of: $0) != nil } }
+    var namesSession: Bool {
+        (Self.namingOptions + Self.providerOptions).contains { value(of: $0) != nil }
+            || options.contains { $0.name == Self.withoutProfile }
+    }
 
     /// Whether the line names a resource, which can say itself where to sign in.
     var namesResource: Bool { value(of: Self.resource) != nil }
@@ -37,6 +41,11 @@ struct SignInLine {
 
     var resources: Set<String> { Set(options.filter { $0.name == Self.resource }.compactMap(\.value)) }
 
+    /// The options that name the session of a client.
+    static func words(issuer: String, clientID: String) -> [String] {
+        ["--issuer", issuer] + Option(name: "--client-id", value: clientID).words
+    }
+
     /// Returns the value of an option: the last one, as the parser does.
     func value(of option: String) -> String? { options.last { $0.name == option }?.value }
 
@@ -46,12 +55,10 @@ struct SignInLine {
         return (["sign-in"] + (isSignIn ? words.prefix(1) + options.flatMap(\.words) : words)).shellLine
     }
 
-    /// The line of a sign-in for the session of a store. If it would be completed by the profile in use, which would lose its
-    /// session, it names the store.
-    func keeping(to store: (any TokenStore)?) throws -> SignInLine {
-        guard let file = store as? FileTokenStore, value(of: "--profile") == nil, try Profile.applying(to: self) != nil
-        else { return self }
-        return SignInLine(words + ["--store", file.shownLocation])
+    /// The line, for a session that has no profile unless the line names one: wherever it is pasted, no profile in use completes
+    /// it, and loses its session.
+    var withItsOwnProfile: SignInLine {
+        namesSession || value(of: "--profile") != nil ? self : SignInLine(words + [Self.withoutProfile])
     }
 
     /// Returns the line with the user's agreement to an issuer that a resource has named.
@@ -100,11 +107,12 @@ struct SignInLine {
     /// All options of the sign-in commands that have no value: the word after any other one is its value.
     private static let flags = [
         "--json", "--verbose", "--explain", "--replace-store", "--userinfo", "--par", "--dpop", "--no-browser",
-        "--help",
+        "--no-profile", "--help",
     ]
     /// The options that no later sign-in has in common.
     private static let ofThisRun = [
-        "--json", "--verbose", "--explain", "--replace-store", "--userinfo", "--profile", "--timeout",
+        "--json", "--verbose", "--explain", "--replace-store", "--userinfo", "--profile", "--no-profile",
+        "--timeout",
     ]
     private static let ofSeveralValues = ["--redirect-port", "--resource", "--param", "--trusted-audience"]
     private static let paths = [

@@ -152,7 +152,7 @@ struct Login: Command {
         try await chosen.checkClient(of: signIn, console)
         if replacement.replaceStore { _ = try await StateFolder.discard(store, console) }
         // A code for another device carries no further parameters.
-        let deviceLine = asked.options(over: .init()) == .init() ? try deviceLine(chosen).keeping(to: store) : nil
+        let deviceLine = asked.options(over: .init()) == .init() ? deviceLine(chosen).withItsOwnProfile : nil
         let state = try await signIn.run(
             store: store, console, until: deadline, line: console.line, deviceLine: deviceLine)
         return try await session.finish(state, in: store, userinfo: claims.withLock { $0 }, console, until: deadline)

@@ -148,12 +148,14 @@ struct Request: Command {
         let profile = (try? session.profile(of: store)) ?? nil
         let place =
             (profile.map { ["--profile", $0.name] } ?? []) + (session.store.map { ["--store", $0.argument] } ?? [])
-        let words = ["login", "--resource", own.string] + place + console.wordsOfNetwork
-        guard let line = try? SignInLine(words).keeping(to: store).shellLine else { return nil }
+        var words = ["login", "--resource", own.string] + place
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
         var before: String?
-        if let profile, let known = try? profile.signIn, known.namesSession {
+        let ofServer = SignInLine.providerOptions + ["--client-id"]
+        if let profile, let known = try? profile.signIn, ofServer.contains(where: { known.value(of: $0) != nil }) {
             before = "Forget the profile with: sign-in logout --profile \(profile.name) --forget"
+            // What it remembers of this machine.
+            words += known.options.filter { ["--store", "--dpop", "--key-in"].contains($0.name) }.flatMap(\.words)
         } else if let store, place.isEmpty {
             // Without a name, the new session has a place of its own, and commands would have to choose.
             let entry = StateFolder.Entry(store: store, profile: nil, record: .success(record))
@@ -161,7 +163,8 @@ struct Request: Command {
         }
         return
             "\((own.shownHost + own.path).shownURL) no longer accepts tokens of \(former): it is protected by \(servers) now. "
-            + (before.map { "\($0). Then sign in " } ?? "Sign in ") + "there with: \(line)"
+            + (before.map { "\($0). Then sign in " } ?? "Sign in ")
+            + "there with: \(SignInLine(words + console.wordsOfNetwork).withItsOwnProfile.shellLine)"
     }
 
     private enum StepUp {

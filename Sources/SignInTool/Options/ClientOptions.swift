@@ -144,7 +144,17 @@ struct ClientOptions: ParsableArguments, Sendable {
     /// Throws if the credentials of a registered client would go to another server's endpoint. Whoever wrote a document of a
     /// profile can choose the endpoints, but not where a secret of this machine goes.
     private func requireOwnEndpoints(of registered: Client, _ provider: ProviderPreset) throws {
-        guard assertionFile == nil, secretFile == nil, keyFile == nil, let metadata = provider.metadata else { return }
+        guard assertionFile == nil, secretFile == nil, keyFile == nil else { return }
+        // What is signed for another server would be of use there.
+        let own = [registered.provider.issuer.string, registered.provider[.token]?.string]
+        if case .other(let url)? = audience?.audience, !own.contains(url) {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so it signs nothing for "
+                    + "\(url.foundText). Leave out --assertion-audience, or name a key of your own with --client-key",
+                outcome: .notSent)
+        }
+        guard let metadata = provider.metadata else { return }
         for (name, endpoint) in [("token_endpoint", .token), ("device_authorization_endpoint", .deviceAuthorization)]
             as [(String, ProviderMetadata.Endpoint)]
         {

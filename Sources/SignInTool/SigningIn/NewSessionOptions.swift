@@ -15,6 +15,12 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         parsing: .unconditional, help: "Where to store the session: file:PATH, encrypted:PATH, keyring or memory.",
         completion: StoreChoice.completion, transform: StoreChoice.init(_:))
     var store: StoreChoice?
+    @Flag(name: .customLong("no-profile"), help: "Sign in without a profile, also if one is in use.")
+    var withoutProfile = false
+
+    func validate() throws {
+        if withoutProfile, profile != nil { throw ValidationError("--no-profile and --profile exclude each other") }
+    }
 
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
     func store(issuer: String, clientID: String) throws -> any TokenStore {
@@ -44,12 +50,22 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                     + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
                     + "wherever it leads you", outcome: .notSent)
         }
-        guard clientID == nil, profile == nil, store?.path == nil,
-            let session = try await place.load(), Set(session.resources) != Set(resources)
-        else { return }
+        guard profile == nil, store?.path == nil else { return }
+        let session: AuthStateRecord?
+        do { session = try await place.load() } catch let error as AuthError
+            where [.damaged, .encryption].contains(error.storeProblem)
+        {
+            // It is refused, or replaced, when the store is written.
+            return
+        }
+        guard let session, Set(session.resources) != Set(resources) else { return }
+        // Some servers give every registration the same client ID: who names it has not named the client of that resource.
+        let known = try RegisteredClients.find(
+            issuer: session.client.provider.issuer.string, clientID: session.client.id, for: session.resources)
+        guard clientID == nil || known?.isOurs == true else { return }
         throw WrongUsage(
-            "the same client has a session for something else: give this one a name with --profile, or name the "
-                + "--client-id to replace that session")
+            "the same client has a session for something else: give this one a name with --profile"
+                + (known?.isOurs == true ? "" : ", or name the --client-id to replace that session"))
     }
 
     /// Returns the issuer of a profile's latest sign-in.
@@ -135,7 +151,7 @@ extension NewSessionOptions {
         case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
         // Only the resource has named the issuer. Users would repeat it to sign in, and agree to it.
         case _ where !record.resources.isEmpty && place is FileTokenStore: words = ["--store", place.shownLocation]
-        default: words = ["--issuer", record.client.provider.issuer.string, "--client-id", record.client.id]
+        default: words = SignInLine.words(issuer: record.client.provider.issuer.string, clientID: record.client.id)
         }
         let options = words.shellLine
         console.say("The profile \(inUse.name) is in use. For this session, add to other commands: \(options)")

@@ -80,7 +80,7 @@ extension SessionOptions {
             // Only the resource has named the issuer of such a session. Users would repeat it to sign in, and agree to it.
             let isForResource = (try? entry.record.get().resources.isEmpty) == false && entry.store is FileTokenStore
             guard entry.profile == nil, !isForResource, let name = entry.name else { return [String]?.none }
-            return ["--issuer", name.issuer, "--client-id", name.clientID]
+            return SignInLine.words(issuer: name.issuer, clientID: name.clientID)
         }
         return entries.indices.map { index in
             let (store, name) = (entries[index].store, names[index])
@@ -272,8 +272,9 @@ extension SessionOptions {
         // The name belongs to another session now. What this one's server demands must not reach the server or the store of
         // that one.
         if let profile, let found, let record, !profile.hasSession(in: found) || !profile.hasSession(record) {
-            return try SignInLine(record.signInAgain(requesting: missing, by: name) + console.wordsOfNetwork)
-                .keeping(to: found)
+            let place = store.map { ["--store", $0.argument] } ?? []
+            return SignInLine(record.signInAgain(requesting: missing, by: name) + place + console.wordsOfNetwork)
+                .withItsOwnProfile
         }
         var words: [String]
         // With the profile's own options. It remembers the store too.
@@ -291,7 +292,9 @@ extension SessionOptions {
         if let profile { words += ["--profile", profile.name] }
         if let store, remembered == nil { words += ["--store", store.argument] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
-        return try SignInLine(words + console.wordsOfNetwork).keeping(to: found)
+        // There is no session, and the command asks for what is missing.
+        let line = SignInLine(words + console.wordsOfNetwork)
+        return record == nil ? line : line.withItsOwnProfile
     }
 
     /// Waits for a refresh in flight, because the provider may have replaced the refresh token already. Reports it to a

@@ -112,7 +112,7 @@ struct MigrationTests {
             servers.migrate()
             let session = ["--issuer", servers.first.issuer, "--client-id", client]
             let errors = try await user.run(["request", servers.url, "--json"] + session).errors
-            #expect(errors.contains("there with: sign-in login --resource \(servers.url) --store file:"), "\(errors)")
+            #expect(errors.contains("there with: sign-in login --resource \(servers.url) --no-profile"), "\(errors)")
         }
     }
 

@@ -94,7 +94,8 @@ struct ProfileDocumentTests {
                 }
             }
             let ofOneCall = [
-                "json", "verbose", "explain", "replace_store", "userinfo", "profile", "timeout", "version", "help",
+                "json", "verbose", "explain", "replace_store", "userinfo", "profile", "no_profile", "timeout",
+                "version", "help",
             ]
             #expect(unknown == Set(ofOneCall))
         }

@@ -30,13 +30,13 @@ struct ProfileInUseTests {
 
     /// The server chooses the scope that it grants.
     @Test(arguments: [nil, "--store", "--issuer", "--client-id"])
-    func `a line to sign in again names the session's store`(scope: String?) async throws {
+    func `a line to sign in again is for no profile`(scope: String?) async throws {
         try await withBoth(grantedScope: scope) { fixture, _, session in
             fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
             let token = ["token", "--json", "--force-refresh"] + session
             let message = try await fixture.start(token).outcome().failure(1, "sign_in_required")
             let line = try #require(message.components(separatedBy: "Sign in with: ").last)
-            #expect(line.contains(" --resource ") && line.contains(" --store file:"), "\(line)")
+            #expect(line.contains(" --resource ") && line.contains(" --no-profile"), "\(line)")
             guard scope == nil else { return }
             let pasted = try await fixture.start(["sh", "-c", line], []).outcome()
             #expect(pasted.status == 0, "\(pasted)")
@@ -44,12 +44,12 @@ struct ProfileInUseTests {
         }
     }
 
-    @Test func `the line for a code on another device names the session's store`() async throws {
+    @Test func `the line for a code on another device is for no profile`() async throws {
         try await withBoth { fixture, resource, session in
             let client = session.suffix(2)
             let process = try fixture.start(["login", "--resource", resource, "--no-browser"] + client)
             let line = try await process.line { $0.contains("sign-in device") }
-            #expect(line.contains(" --store file:"), "\(line)")
+            #expect(line.contains(" --no-profile"), "\(line)")
             process.send(SIGINT)
             _ = try await process.outcome()
         }

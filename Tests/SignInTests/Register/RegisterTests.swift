@@ -179,7 +179,9 @@ struct RegisterTests {
                 try await DeviceCode(process).decide("allow")
                 #expect(try await process.outcome().result()["client_id"] == "demo")
             }
-            #expect(try await login(fixture).result()["client_id"] == "demo")
+            // Nor does the user's take the place of the session.
+            for named in [[], ["--client-id", "demo"]] { #expect(try await login(fixture, named).status == 2) }
+            #expect(try await login(fixture, ["--profile", "own"]).result()["client_id"] == "demo")
             #expect(fixture.provider.count(.clientRegistration) == 2, "each is kept")
         }
     }
