@@ -162,6 +162,8 @@ struct SignInAgainTests {
         "--prompt": .profile, "--login-hint": .profile, "--max-age": .profile, "--acr-values": .profile,
         "--ui-locales": .profile, "--param": .profile, "--par": .profile, "--no-browser": .profile,
         "--redirect-key": .profile,
+        // Only for a session that nothing else names.
+        "--no-profile": .nowhere,
         "--userinfo": .nowhere, "--replace-store": .nowhere, "--json": .nowhere, "--verbose": .nowhere,
         "--explain": .nowhere, "--timeout": .nowhere, "--version": .nowhere, "--help": .nowhere,
     ]

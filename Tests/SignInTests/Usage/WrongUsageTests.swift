@@ -82,7 +82,7 @@ struct WrongUsageTests {
                 let own = command == "login" ? ["BROWSER", "SESSION"] : []
                 let titles = ["USUAL OPTIONS", "WHERE", "CLIENT", "REQUEST"] + own + ["NETWORK AND LOG", "OPTIONS"]
                 #expect(sections.map(\.title) == titles)
-                #expect(sections.first?.options.count == (command == "login" ? 10 : 8), "\(sections)")
+                #expect(sections.first?.options.count == (command == "login" ? 11 : 9), "\(sections)")
                 #expect(sections.last?.options == ["--version", "--help"], "\(sections)")
             }
         }
