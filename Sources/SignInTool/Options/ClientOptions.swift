@@ -141,8 +141,8 @@ struct ClientOptions: ParsableArguments, Sendable {
         }
     }
 
-    /// Throws if the credentials of a registered client would go to another server's endpoint. Whoever wrote a document of a
-    /// profile can choose the endpoints, but not where a secret of this machine goes.
+    /// Throws if the credentials of a registered client would go to another server's endpoint. An imported profile may name any
+    /// endpoint, but it does not decide where a secret of this machine goes.
     private func requireOwnEndpoints(of registered: Client, _ provider: ProviderPreset) throws {
         guard assertionFile == nil, secretFile == nil, keyFile == nil else { return }
         // What is signed for another server would be of use there.

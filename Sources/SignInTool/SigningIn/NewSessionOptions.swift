@@ -32,9 +32,9 @@ struct NewSessionOptions: ParsableArguments, Sendable {
         return found
     }
 
-    /// Throws if the sign-in would replace a session for something else, also one that has ended, although the options name
-    /// neither: helpers and proxies that name the session would follow it to the other resource. Throws also
-    /// if the sign-in would show an authorization server the client of another, which only the profile remembers.
+    /// Throws if the sign-in would replace a session for something else, also one that has ended, which the options do not name:
+    /// helpers and proxies that name it would follow it to the other resource. Throws also if the sign-in would show an
+    /// authorization server the client of another, which only the profile remembers.
     func requireRoom(
         in place: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
     ) async throws {
