@@ -14,7 +14,7 @@ final class CurlLoop: @unchecked Sendable {
     }
     private var targetsOfFile: Set<String> = []
     private let multi: UnsafeMutableRawPointer
-    private var running: [UnsafeMutableRawPointer: (transfer: CurlTransfer, handle: CurlHandle)] = [:]
+    private var running: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private lazy var serverCheck = LoopbackServerCheck(in: .current)
     private let endedServers = EndedServers()
 
@@ -56,17 +56,17 @@ final class CurlLoop: @unchecked Sendable {
         }
         let ended = endedServers.next()
         for transfer in ended { transfer.serverHasEnded = true }
-        for case let easy? in (mail.resumed + ended).map(\.easy) { shims_curl_continue(library.curl, easy) }
+        for case let handle? in (mail.resumed + ended).map(\.handle) { shims_curl_continue(library.curl, handle.easy) }
         shims_curl_multi_perform(library.curl, multi)
         var code = SHIMS_CURLE_OK
         while let easy = shims_curl_multi_next_ended(library.curl, multi, &code) { finish(easy, code) }
-        for (easy, entry) in running where entry.transfer.isLate { finish(easy, SHIMS_CURLE_OPERATION_TIMEDOUT) }
+        for (easy, transfer) in running where transfer.isLate { finish(easy, SHIMS_CURLE_OPERATION_TIMEDOUT) }
         return !(mail.isClosing && running.isEmpty)
     }
 
     /// The time until the first transfer is late.
     private var millisecondsToWait: Int32 {
-        guard let deadline = running.values.map(\.transfer.deadline).min() else { return .max }
+        guard let deadline = running.values.map(\.deadline).min() else { return .max }
         let rest = deadline - SuspendingClock.now
         return rest > .zero ? Int32(clamping: rest.wholeMilliseconds) : 0
     }
@@ -88,13 +88,13 @@ final class CurlLoop: @unchecked Sendable {
         guard shims_curl_multi_add(library.curl, multi, handle.easy) != 0 else {
             return transfer.finish(.failure(unavailable("libcurl could not begin the transfer")))
         }
-        running[handle.easy] = (transfer, handle)
-        transfer.easy = handle.easy
+        running[handle.easy] = transfer
+        transfer.handle = handle
     }
 
     private func finish(_ easy: UnsafeMutableRawPointer, _ code: shims_curl_code) {
-        guard let (transfer, handle) = running.removeValue(forKey: easy) else { return }
-        transfer.easy = nil
+        guard let transfer = running.removeValue(forKey: easy), let handle = transfer.handle else { return }
+        transfer.handle = nil
         endedServers.forget(transfer)
         let target = transfer.target.hostAndPort
         if code == SHIMS_CURLE_PEER_FAILED_VERIFICATION, transfer.failure(code, handle, library).lacksRoot,
@@ -113,10 +113,11 @@ final class CurlLoop: @unchecked Sendable {
     /// ended or was not started yet.
     private func cancel(_ transfer: CurlTransfer) {
         transfer.isCancelled = true
-        guard let easy = transfer.easy, let entry = running.removeValue(forKey: easy) else { return }
-        transfer.easy = nil
+        guard let handle = transfer.handle else { return }
+        running[handle.easy] = nil
+        transfer.handle = nil
         endedServers.forget(transfer)
-        release(entry.handle)
+        release(handle)
         transfer.finish(.failure(CancellationError()))
     }
 

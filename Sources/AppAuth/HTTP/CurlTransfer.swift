@@ -28,9 +28,8 @@ final class CurlTransfer: @unchecked Sendable {
     /// A server that the kernel does not know because it is in another network namespace.
     private let confirmed: UnknownServer.Address?
 
-    private weak var handle: CurlHandle?
     /// The handle while the transfer runs.
-    var easy: UnsafeMutableRawPointer?
+    var handle: CurlHandle?
     /// The body of the response, if it is streamed.
     private let download: BytePipe?
     private let trailers = LockedValue(HTTPFields())
@@ -108,7 +107,6 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Registers this transfer for the callbacks of a handle. The transfer must outlive them.
     func receive(from handle: CurlHandle) {
-        self.handle = handle
         let context = Unmanaged.passUnretained(self).toOpaque()
         handle.set(SHIMS_CURLOPT_HEADERDATA, context)
         handle.set(SHIMS_CURLOPT_HEADERFUNCTION) { bytes, size, count, context in

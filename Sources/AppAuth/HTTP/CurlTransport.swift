@@ -136,20 +136,23 @@ public final class CurlTransport: HTTPTransport {
     ///   unusable URL, certificate file or key; `.unavailable` without libcurl 7.80 or newer. `CancellationError`.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         let worker = try startedWorker()
-        do { return try await worker.perform(request) } catch let unknown as UnknownServer {
-            // Not on the worker's thread, which has other transfers.
-            let check = LoopbackServerCheck(in: .current)
-            let users = try await OwnThread().run {
-                check.users(ofServerReachedAt: unknown.server.address, unknown.server.port)
-            }
-            guard let users, users.allSatisfy(check.accepts) else { throw unknown.error }
-            do { return try await worker.perform(request, confirmed: users.isEmpty ? unknown.server : nil) } catch let
-                unknown
-                as UnknownServer
-            {
-                throw unknown.error
+        var (isRepeated, confirmed) = (false, UnknownServer.Address?.none)
+        while true {
+            do { return try await worker.perform(request, confirmed: confirmed) } catch let unknown as UnknownServer {
+                guard !isRepeated, let users = try await trustedUsers(of: unknown.server) else { throw unknown.error }
+                if users.isEmpty { confirmed = unknown.server }
+                isRepeated = true
             }
         }
+    }
+
+    /// Returns the users of a server that the kernel did not know: none if it is in another network namespace, nil if it cannot
+    /// be reached or one of them is not trusted.
+    private func trustedUsers(of server: UnknownServer.Address) async throws -> [UInt32]? {
+        let check = LoopbackServerCheck(in: .current)
+        // Not on the worker's thread, which has other transfers.
+        let users = try await OwnThread().run { check.users(ofServerReachedAt: server.address, server.port) }
+        return users.flatMap { $0.allSatisfy(check.accepts) ? $0 : nil }
     }
 
     private func startedWorker() throws -> CurlWorker {
