@@ -195,6 +195,7 @@ struct AnnouncedEndsTests {
             _ = try await state.freshAccessToken()
             #expect(await state.record.announcedEnd == begin + 86_400)
             #expect(await state.record.announced.use?.begin.wall == begin + 3600)
+            #expect(await state.record.refreshDeadline == begin + 10_800)
         }
     }
 

@@ -52,6 +52,12 @@ package struct AnnouncedEnds: Sendable, Hashable {
         [unused, isProlonged == false ? nil : refreshToken].compactMap(\.self).min { $0.end < $1.end }
     }
 
+    /// When that term ends; nil if the user has to sign in before.
+    package var refresh: Date? {
+        guard let end = use?.end, signIn.map({ end < $0 }) ?? true else { return nil }
+        return end
+    }
+
     /// - Parameters:
     ///   - sent: When the request was sent. Between this and `received`, the server has computed the lifetimes.
     ///   - received: When the response was received.

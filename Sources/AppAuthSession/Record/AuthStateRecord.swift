@@ -147,6 +147,13 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// `session_expiry` of the ID token. Nil if none of them was there, and if the refreshes so far have put off that end.
     public var announcedEnd: Date? { end == nil ? announced.signIn : nil }
 
+    /// When the refresh token will expire unless the session is refreshed before, as far as the provider has announced it. By
+    /// the clock of this machine.
+    ///
+    /// From `refresh_token_timeout` of the token responses, and from the lifetime of a refresh token that refreshes prolong. Nil
+    /// if none of them was there, or if ``announcedEnd`` comes first.
+    public var refreshDeadline: Date? { end == nil ? announced.refresh : nil }
+
     /// Whether the provider gave a refresh token.
     public var hasRefreshToken: Bool { refreshToken != nil }
 

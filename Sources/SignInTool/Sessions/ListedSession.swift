@@ -35,6 +35,7 @@ struct ListedSession: Sendable {
             "sub": text(record.idToken?.subject), "user": text(record.idToken?.claims.shortName),
             "access_token_expires_at": text(expiry),
             "sign_in_again_before": text(record.announcedEnd?.ISO8601Format()),
+            "refresh_before": text(record.refreshDeadline?.ISO8601Format()),
             "has_refresh_token": .bool(record.refreshToken != nil),
             "state": .string(record.state), "reason": text(record.reasonToSignIn),
             "refresh_paused_until": text(pause?.retryDelay.map { (.now + $0.seconds).ISO8601Format() }),
@@ -74,6 +75,7 @@ struct ListedSession: Sendable {
             ("issuer", issuer?.shownURL, false), ("client", clientID?.shownName, true),
             ("token", record?.end == nil ? until : nil, true), ("store", store.shownLocation, false),
             ("end", record?.announcedEnd.map { "sign in again before \($0.shown)" }, true),
+            ("unused", record?.refreshDeadline.map { "it ends unless it is refreshed before \($0.shown)" }, true),
             // Why a session has ended or needs the user, why its next refresh waits, and why its claims may be old.
             ("reason", record?.reasonToSignIn, true), ("refresh", pause?.message, true),
             ("claims", idTokenError.map { "the last ID token could not be verified: \($0)" }, true),

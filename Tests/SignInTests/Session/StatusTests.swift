@@ -17,8 +17,9 @@ struct StatusTests {
             #expect(
                 entry.object?.members.map(\.name).sorted() == [
                     "access_token_expires_at", "client_id", "has_refresh_token", "id_token_error", "in_use", "issuer",
-                    "reason", "refresh_error", "refresh_paused_until", "sign_in_again_before", "state", "store", "sub",
-                    "user",
+                    "reason", "refresh_before", "refresh_error", "refresh_paused_until", "sign_in_again_before",
+                    "state",
+                    "store", "sub", "user",
                 ])
             #expect(entry["issuer"]?.string == fixture.issuer)
             #expect(entry["client_id"]?.string == "demo")
@@ -57,6 +58,27 @@ struct StatusTests {
             let day = end.formatted(.iso8601.year().month().day()).split(separator: "-").map { Int($0) ?? 0 }
             #expect(text.contains("sign in again before \(day[2]) "), "\(text)")
             #expect(text.contains(" \(day[0]), "), "\(text)")
+        }
+    }
+
+    /// Hours for which the refresh token may stay unused, and until the user has to sign in again.
+    @Test(arguments: [(24, nil, 24), (24, 48, 24), (48, 24, nil)] as [(Int, Int?, Int?)])
+    func `status says before which time to use the session, unless the user has to sign in before`(
+        unused: Int, end: Int?, shown: Int?
+    ) async throws {
+        try await withDesk { fixture in
+            fixture.provider.fault(
+                .editDocument {
+                    $0["refresh_token_timeout"] = .number(.init(unused * 3600))
+                    $0["authorization_expires_in"] = end.map { .number(.init($0 * 3600)) }
+                }, at: .token)
+            try await fixture.signIn()
+            let entry = try #require(try await fixture.run("status", "--json").result()["sessions"]?.array?.first)
+            let before = try entry["refresh_before"]?.string.map { try Date($0, strategy: .iso8601) }
+            let hours = before.map { Int(($0.timeIntervalSinceNow / 3600).rounded()) }
+            #expect(hours == shown, "\(entry)")
+            let text = try await fixture.run("status").output.withSingleBlanks
+            #expect(text.contains("it ends unless it is refreshed before ") == (shown != nil), "\(text)")
         }
     }
 
