@@ -1,6 +1,7 @@
 public import AppAuthProtocol
 public import AppAuthSession
 internal import FoundationEssentials
+internal import Logging
 
 /// A complete sign-out: it revokes the tokens (RFC 7009), removes the session from the store, and sends the browser to
 /// end the session at the provider (OpenID Connect RP-Initiated Logout).
@@ -224,6 +225,7 @@ public struct SignOut: Sendable {
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
             try await listener.redirect { query in request.isResponse(query: query) ? true : nil }
         }
+        environment.logger.info("logout: the browser came back with the state of this sign-out")
         await listener.finish(with: pages.signedOut)
     }
 

@@ -50,6 +50,7 @@ struct ExplainedStep: Sendable {
         case .redirect: "RFC 6749 §4.1.2, §10.12"
         case .idToken: "OpenID Connect Core §3.1.3.7"
         case .browser, .authorization: "RFC 8252 §7.3"
+        case .logout: "OpenID Connect RP-Initiated Logout §3"
         default: nil
         }
     }
@@ -68,7 +69,7 @@ struct ExplainedStep: Sendable {
     static let endSession = ExplainedStep(
         """
         The browser asks the provider to end the session there too. The state binds the response to this sign-out.
-        """, "OpenID Connect RP-Initiated Logout §2", "The redirect must have the state that was sent (§3).")
+        """, "OpenID Connect RP-Initiated Logout §2")
 
     private static let steps: [AuthError.Stage: ExplainedStep] = [
         .discovery: .init(

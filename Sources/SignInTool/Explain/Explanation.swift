@@ -48,10 +48,7 @@ struct Explanation: Sendable {
     }
 
     /// Explains the request that the browser carries to the provider at a sign-out.
-    func showEndSession() {
-        show(.endSession, named: "logout")
-        sayChecks(of: .endSession)
-    }
+    func showEndSession() { show(.endSession, named: "logout") }
 
     /// Shows a step that the library or the command logs.
     func show(_ message: String, level: Logger.Level) {

@@ -74,8 +74,10 @@ struct ExplainTests {
                 "Asks for the head of an endpoint, to find out whether it responds. (RFC 9110 §9.3.2)",
                 "the token is not valid any more, or never was",
                 "[logout] The browser asks the provider to end the session",
-                "RP-Initiated Logout §2",
+                "RP-Initiated Logout §2", "[logout] the browser came back with the state of this sign-out",
             ] { #expect(text.contains(step), "\(step) is not in \(text)") }
+            let isTimed = text.replacing(" | ", with: " ").contains("RP-Initiated Logout §3), after ")
+            #expect(isTimed, "\(text)")
             #expect(!text.contains("The browser takes this request"))
         }
     }
