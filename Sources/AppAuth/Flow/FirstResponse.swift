@@ -4,9 +4,9 @@ internal import AppAuthProtocol
 /// The first response to a request, either from the browser through the listener or pasted by the user. Any later
 /// response is ignored.
 struct FirstResponse: Sendable {
-    typealias Outcome = Result<AuthorizationResponse, AuthError>
+    typealias Response = Result<AuthorizationResponse, AuthError>
     /// Returns what a query means, or nil if it is not the response.
-    typealias Matcher = @Sendable (_ query: String) -> Outcome?
+    typealias Matcher = @Sendable (_ query: String) -> Response?
 
     let request: AuthorizationRequest
     /// Called when a pasted text is not the response, with the reason.
@@ -23,10 +23,10 @@ struct FirstResponse: Sendable {
     /// - Throws: Errors thrown by `listen` or by the source of the pasted texts.
     func wait(
         pasted: AsyncThrowingStream<String, any Error>?,
-        listen: @escaping @Sendable (@escaping Matcher) async throws -> Outcome
-    ) async throws -> Outcome {
+        listen: @escaping @Sendable (@escaping Matcher) async throws -> Response
+    ) async throws -> Response {
         guard let pasted else { return try await listen { request.response(toQuery: $0) } }
-        return try await withThrowingTaskGroup(of: Outcome?.self) { group in
+        return try await withThrowingTaskGroup(of: Response?.self) { group in
             group.addTask { try await listen { query in request.response(toQuery: query).flatMap(claim) } }
             group.addTask { try await response(from: pasted) }
             defer { group.cancelAll() }
@@ -38,7 +38,7 @@ struct FirstResponse: Sendable {
         }
     }
 
-    private func response(from pasted: AsyncThrowingStream<String, any Error>) async throws -> Outcome? {
+    private func response(from pasted: AsyncThrowingStream<String, any Error>) async throws -> Response? {
         do {
             for try await text in pasted where text.contains(where: { !$0.isWhitespace }) {
                 do {
@@ -58,7 +58,7 @@ struct FirstResponse: Sendable {
         }
     }
 
-    private func claim(_ response: Outcome) -> Outcome? { claim() ? response : nil }
+    private func claim(_ response: Response) -> Response? { claim() ? response : nil }
 
     private func claim() -> Bool {
         isThere.withLock { isThere in

@@ -54,7 +54,7 @@ extension AuthState {
             case .failure(let error): event = .failed(attempt, error, jitter: environment.jitter())
             case .success(let response):
                 if response.refreshToken == nil { exposure.end() }
-                var outcome = SessionRules.IDTokenOutcome.absent
+                var outcome = SessionRules.IDTokenVerification.absent
                 // OpenID Connect Core §12.2: without an earlier ID token, there is nothing to compare the new one with.
                 if response.idToken != nil, record.idToken != nil {
                     // Fetching keys may take seconds, and the process may die. If the store rejects this, the write below

@@ -36,7 +36,8 @@ extension AuthState {
     ///
     /// - Parameter lock: The refresh lock, if the store is to make room for new tokens.
     func read(
-        _ need: SessionRules.TokenRequirement, _ phase: SessionRules.LockPhase, preparingUnder lock: RefreshLock? = nil,
+        _ need: SessionRules.TokenRequirement, _ lockState: SessionRules.LockState,
+        preparingUnder lock: RefreshLock? = nil,
         isUnattended: Bool = false
     ) async throws -> SessionRules.Decision {
         try await inTurn {
@@ -46,7 +47,7 @@ extension AuthState {
                 // The app has signed out meanwhile.
                 if unsaved != nil { continue }
                 var copy = stored
-                let decision = rules(.tokenNeeded(need, phase), &copy, record, environment.now(), nil)
+                let decision = rules(.tokenNeeded(need, lockState), &copy, record, environment.now(), nil)
                 if let stored { adopt(stored) }
                 report(decision)
                 return decision

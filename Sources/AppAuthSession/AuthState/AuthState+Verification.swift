@@ -8,7 +8,7 @@ extension AuthState {
 
     /// Verifies the ID token of a response. If that takes too long, it goes on without the caller: the next refresh finds
     /// the keys.
-    func verify(_ response: TokenResponse) async -> SessionRules.IDTokenOutcome {
+    func verify(_ response: TokenResponse) async -> SessionRules.IDTokenVerification {
         guard let token = response.idToken, let previous = record.idToken else { return .absent }
         let (steps, step) = AsyncStream.makeStream(of: VerificationStep.self)
         Task {

@@ -82,7 +82,7 @@ extension SessionRules {
     }
 
     private static func token(
-        for need: TokenRequirement, _ lock: LockPhase, _ record: AuthStateRecord, _ known: AuthStateRecord,
+        for need: TokenRequirement, _ lock: LockState, _ record: AuthStateRecord, _ known: AuthStateRecord,
         _ now: Timestamp
     ) -> Decision {
         let token = record.token(for: need.parameters)
@@ -123,7 +123,7 @@ extension SessionRules {
     }
 
     private static func accept(
-        _ attempt: Attempt, _ response: TokenResponse, _ outcome: IDTokenOutcome, _ jitter: Double,
+        _ attempt: Attempt, _ response: TokenResponse, _ outcome: IDTokenVerification, _ jitter: Double,
         _ record: inout AuthStateRecord, _ now: Timestamp, _ occurrence: Timestamp
     ) -> Decision {
         if attempt.refreshToken != nil { record.hasRefreshed = true }

@@ -73,7 +73,7 @@ package enum SessionRules {
     }
 
     /// The result of verifying the ID token of a response.
-    package enum IDTokenOutcome: Sendable {
+    package enum IDTokenVerification: Sendable {
         /// The response has no ID token, or the session has none to compare it with.
         case absent
         case verified(IDToken, keys: KeySetCache.Entry?)
@@ -86,12 +86,12 @@ package enum SessionRules {
 
     package enum Event: Sendable {
         /// A caller needs a token.
-        case tokenNeeded(TokenRequirement, LockPhase)
+        case tokenNeeded(TokenRequirement, LockState)
         /// The provider has responded. Its refresh token is the valid one; the rest is not verified yet.
         case received(Attempt, TokenResponse)
         /// The response is complete, with the outcome of its ID token. The jitter, 0 to 1, is for the pause if the
         /// response is unusable.
-        case completed(Attempt, TokenResponse, idToken: IDTokenOutcome, jitter: Double)
+        case completed(Attempt, TokenResponse, idToken: IDTokenVerification, jitter: Double)
         /// There was an error, or no response.
         case failed(Attempt, AuthError, jitter: Double)
         case signedOut
@@ -101,7 +101,7 @@ package enum SessionRules {
 
     /// Whether a caller does not need the refresh lock yet, waits for it while another caller or process holds it, or holds
     /// it.
-    package enum LockPhase: Sendable { case unlocked, waiting, held }
+    package enum LockState: Sendable { case unlocked, waiting, held }
 
     /// The signature of ``apply(_:to:known:at:occurredAt:)``. The simulation can replace that function with one that lacks a
     /// protection, to show that the protection is needed.

@@ -17,12 +17,12 @@ struct BackchannelGrant {
             guard request.expiresAt > now else {
                 return .failure(OAuthFailure("expired_token", "the auth_req_id has expired"))
             }
-            switch request.outcome {
+            switch request.status {
             case .pending: return .failure(request.pace.poll(now))
             case .denied: return .failure(OAuthFailure("access_denied", "the user denied the request"))
             case .used: return .failure(OAuthFailure.invalidGrant("the auth_req_id was used before"))
             case .approved(let grant):
-                request.outcome = .used
+                request.status = .used
                 return Result { try TokenIssuer(context: context).issue(grant, to: client, in: &records) }
             }
         }

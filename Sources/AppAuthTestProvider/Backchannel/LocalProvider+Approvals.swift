@@ -14,7 +14,7 @@ extension LocalProvider {
         let now = context.now
         return context.store.withLock { records in
             records.backchannel.compactMap { id, request in
-                guard case .pending = request.outcome, request.expiresAt > now else { return nil }
+                guard case .pending = request.status, request.expiresAt > now else { return nil }
                 return WaitingApproval(
                     authReqID: id, userName: request.user.name, bindingMessage: request.bindingMessage)
             }
@@ -27,10 +27,10 @@ extension LocalProvider {
     package func decide(_ authReqID: String, isAllowed: Bool) throws {
         let (now, grantID) = (context.now, try OpaqueToken.make())
         try context.store.withLock { records in
-            guard var request = records.backchannel[authReqID], case .pending = request.outcome,
+            guard var request = records.backchannel[authReqID], case .pending = request.status,
                 request.expiresAt > now
             else { throw ProviderError("nothing waits for a decision as '\(authReqID)'") }
-            request.outcome =
+            request.status =
                 isAllowed
                 ? .approved(
                     Grant(

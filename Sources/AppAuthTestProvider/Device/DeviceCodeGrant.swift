@@ -18,12 +18,12 @@ struct DeviceCodeGrant {
             guard device.expiresAt > now else {
                 return .failure(OAuthFailure("expired_token", "the device_code has expired"))
             }
-            switch device.outcome {
+            switch device.status {
             case .pending: return .failure(device.pace.poll(now))
             case .denied: return .failure(OAuthFailure("access_denied", "the user denied the request"))
             case .used: return .failure(OAuthFailure.invalidGrant("the device_code was used before"))
             case .approved(var grant):
-                device.outcome = .used
+                device.status = .used
                 return Result {
                     grant.resources = try CodeGrant.limited(resources, to: grant.resources)
                     return try TokenIssuer(context: context).issue(grant, to: client, in: &records)

@@ -65,12 +65,12 @@ struct DeviceVerificationEndpoint {
     }
 
     /// Records the decision, only once: a form that is sent twice finds no code any more.
-    private func decide(_ device: DeviceRequest, _ outcome: DeviceRequest.Outcome, _ page: DevicePage) -> Reply {
+    private func decide(_ device: DeviceRequest, _ status: DeviceRequest.Status, _ page: DevicePage) -> Reply {
         let now = context.now
-        guard context.store.withLock({ $0.decide(device.userCode, outcome, now) }) else {
+        guard context.store.withLock({ $0.decide(device.userCode, status, now) }) else {
             return pages.enterCode(page, typed: "", isWrong: true)
         }
-        if case .approved = outcome { return pages.deviceDone(page, device, isAllowed: true) }
+        if case .approved = status { return pages.deviceDone(page, device, isAllowed: true) }
         return pages.deviceDone(page, device, isAllowed: false)
     }
 

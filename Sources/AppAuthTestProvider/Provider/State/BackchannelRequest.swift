@@ -10,7 +10,7 @@ struct BackchannelRequest: Sendable {
     let bindingMessage: String?
     let expiresAt: Date
     var pace: PollingPace
-    var outcome = DeviceRequest.Outcome.pending
+    var status = DeviceRequest.Status.pending
 }
 
 /// The interval that a client must keep between two polls (RFC 8628 §3.5, CIBA Core §11).

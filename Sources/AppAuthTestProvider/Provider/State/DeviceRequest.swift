@@ -3,8 +3,8 @@ internal import JOSE
 
 /// A device that waits for a user to enter its code elsewhere (RFC 8628).
 struct DeviceRequest: Sendable {
-    /// The outcome of a device's request.
-    enum Outcome: Sendable {
+    /// The status of a device's request.
+    enum Status: Sendable {
         case pending
         case denied
         case approved(Grant)
@@ -19,7 +19,7 @@ struct DeviceRequest: Sendable {
     let userCode: UserCode
     let expiresAt: Date
     var pace: PollingPace
-    var outcome = Outcome.pending
+    var status = Status.pending
 }
 
 /// The code that a user types: eight consonants, so that it forms no word (RFC 8628 §6.1). It has 34 bits, which
@@ -76,15 +76,15 @@ extension Records {
     /// Returns the device that waits for a decision on this code.
     func waitingDevice(_ userCode: UserCode, _ now: Date) -> (deviceCode: String, request: DeviceRequest)? {
         guard let deviceCode = userCodes[userCode], let request = devices[deviceCode], request.expiresAt > now,
-            case .pending = request.outcome
+            case .pending = request.status
         else { return nil }
         return (deviceCode, request)
     }
 
     /// Records the user's decision; false if no device is waiting any more.
-    mutating func decide(_ userCode: UserCode, _ outcome: DeviceRequest.Outcome, _ now: Date) -> Bool {
+    mutating func decide(_ userCode: UserCode, _ status: DeviceRequest.Status, _ now: Date) -> Bool {
         guard let (deviceCode, _) = waitingDevice(userCode, now) else { return false }
-        devices[deviceCode]?.outcome = outcome
+        devices[deviceCode]?.status = status
         userCodes[userCode] = nil
         return true
     }
