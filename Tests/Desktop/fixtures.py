@@ -192,12 +192,12 @@ class Browser:
         with open(self.command, "w") as file:
             file.write(f"#!/bin/sh\nprintf '%s\\n' \"$1\" >'{self.opened}'\n")
         os.chmod(self.command, 0o700)
-        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True, start_new_session=True)
-        stack.callback(lambda: (os.killpg(driver.pid, signal.SIGKILL), driver.wait()))
-        port = None
-        for line in driver.stdout:
-            if "started successfully on port" in line:
-                port = line.split("port ")[1].strip(" .\n")
+        for _ in range(5):
+            driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True, start_new_session=True)
+            stack.callback(lambda pid=driver.pid, wait=driver.wait: (os.killpg(pid, signal.SIGKILL), wait()))
+            # It takes one port for IPv4 and IPv6, and ends if the one that it has found for the first is not free for the second.
+            port = next((line.split("port ")[1].strip(" .\n") for line in driver.stdout if "started successfully" in line), None)
+            if port:
                 break
         self.base = f"http://127.0.0.1:{port}"
         arguments = ["--no-first-run", "--disable-gpu", f"--user-data-dir={folder}/profile", "--window-position=1000,0",

@@ -25,7 +25,8 @@ def chromium(state, dark, language):
     if os.geteuid() == 0:
         arguments.append("--no-sandbox")  # its sandbox does not work for root
     capabilities = {"goog:chromeOptions": {"binary": lifeline.need("chromium", "chromium"), "args": arguments}}
-    command = [lifeline.need("chromedriver", "chromium-driver"), "--port=0"]
+    # With port 0, it ends if the port that it has found for IPv4 is not free for IPv6.
+    command = [lifeline.need("chromedriver", "chromium-driver"), f"--port={lifeline.free_port()}"]
     return command, r"started successfully on port (\d+)", capabilities
 
 
