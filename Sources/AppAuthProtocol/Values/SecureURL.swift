@@ -166,7 +166,8 @@ public struct SecureURL: Sendable, Hashable {
         }
         let rest = authority[host.endIndex...]
         let isPort = rest.first == UInt8(ascii: ":") && rest.dropFirst().allSatisfy(\.isASCIIDigit)
-        guard !host.isEmpty, rest.isEmpty || isPort else { return nil }
+        // RFC 1035 §2.3.4. A longer one would fill the screen of a user who has to know it.
+        guard !host.isEmpty, host.count <= 253, rest.isEmpty || isPort else { return nil }
         return host.endIndex
     }
 }

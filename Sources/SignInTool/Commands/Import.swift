@@ -127,11 +127,13 @@ struct Import: Command {
 
     /// Shows the profile, and asks whether to store it. To a sign-in, its issuer is the user's agreement.
     private func confirm(_ profile: Profile, _ line: SignInLine, _ console: Console) async throws {
-        console.show("The profile \(profile.name), for 'sign-in \(line.words[0])':")
-        for text in ProfileDocument.lines(line) { console.show(text) }
+        let lines =
+            ["The profile \(profile.name), for 'sign-in \(line.words[0])':"] + ProfileDocument.lines(line)
+        if yes || json || !console.canAsk { for line in lines { console.say(line) } }
         guard !yes else { return }
         guard !json,
-            try await console.ask("A sign-in with it trusts these servers, as if you had named them. Store it?")
+            try await console.ask(
+                "A sign-in with it trusts these servers, as if you had named them. Store it?", about: lines)
         else {
             throw AuthError(
                 .confirmationRequired, .configuration,

@@ -92,7 +92,7 @@ struct Proxy: Command {
             else { return nil }
         }
         let line = try? selected.options.line(
-            selected.store, record, console, requesting: challenge?.scope ?? [], isComplete: challenge != nil)
+            selected.store, record, console, requesting: challenge?.scope ?? [])
         return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }
     }
 

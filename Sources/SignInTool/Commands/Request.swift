@@ -190,7 +190,7 @@ struct Request: Command {
                     ? "The resource does not say which scopes it requires, so another sign-in would not help."
                     : "The session has the scopes that the resource requires, so another sign-in would not help.")
         }
-        let line = try session.line(store, record, console, requesting: needed, isComplete: true)
+        let line = try session.line(store, record, console, requesting: needed)
         if let source = record.source {
             let target = try SecureURL(url)
             let from = "The session comes from the profile \(source.name)"
@@ -204,7 +204,7 @@ struct Request: Command {
             }
             return .leftOut("\(from). For more scopes, sign in with: \(line.shellLine)")
         }
-        let usual = try session.line(store, record, console, isComplete: true)
+        let usual = try session.line(store, record, console)
         guard try await mayStepUp(record, for: challenge, scope: needed, orElse: usual, console) else {
             return .leftOut("You did not sign in again.")
         }
@@ -275,8 +275,8 @@ struct Request: Command {
                 ". If you trust it with such a token, name it with " + ["--step-up-at", resource].shellLine
             throw error
         }
-        console.show("\(demand).")
-        return try await console.ask((isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?")
+        return try await console.ask(
+            (isOwn ? "" : "It is not a resource of this session. ") + "Sign in again for it?", about: ["\(demand)."])
     }
 
     private static func field(_ line: String) -> HTTPField? {

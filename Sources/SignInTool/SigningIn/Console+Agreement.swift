@@ -26,12 +26,13 @@ extension Console {
 
     /// Asks whether to sign in at an issuer that a resource has named.
     private func ask(_ question: SignInConfirmation) async throws -> Bool {
-        guard canAsk else { return false }
-        show("\(question.summary.asSentence):")
-        show("  resource: \(question.resource.shownHost)")
-        show("  issuer: \(question.issuer.shownHost)")
-        if let hosts = question.hostsElsewhere { show("  other servers: \(hosts)") }
+        var lines = [
+            "\(question.summary.asSentence):", "  resource: \(question.resource.shownHost)",
+            "  issuer: \(question.issuer.shownHost)",
+        ]
+        if let hosts = question.hostsElsewhere { lines.append("  other servers: \(hosts)") }
         return try await ask(
-            "If a page that opens is not the issuer’s, the issuer gets access to what you have there. Sign in?")
+            "If a page that opens is not the issuer’s, the issuer gets access to what you have there. Sign in?",
+            about: lines)
     }
 }

@@ -46,17 +46,6 @@ extension DeviceSignIn {
 
 extension DeviceAuthorization {
     fileprivate func show(_ console: Console) {
-        let issuer = request.client.provider.issuer.url
-        console.say(
-            "This command has requested a code at \(issuer.shownHost). Never enter a code that someone has sent you: it "
-                + "would sign in the sender as you.")
-        if isElsewhere {
-            let pages = [verificationURI, verificationURIComplete].compactMap { $0?.shownHost }
-            let others = Set(pages).sorted().joined(separator: " and ")
-            console.say(
-                "Warning: the page is on \(others), but the code was requested at \(issuer.shownHost). Go on only if you "
-                    + "know that they belong together.")
-        }
         console.say("To sign in, open this page on any device with a browser and enter the code:")
         console.say("  \(verificationURI.string.shownURL)")
         // Not at the begin of the line: it may be any words, which a shell would run.
@@ -65,9 +54,20 @@ extension DeviceAuthorization {
             console.say("Or open this page and compare the code:")
             console.say("  \(verificationURIComplete.string.shownURL)")
         }
-        guard let picture = QRCode((verificationURIComplete ?? verificationURI).string), picture.fits(.error)
-        else { return }
-        for line in picture.lines { Console.write(line + "\n", to: .error) }
+        if let picture = QRCode((verificationURIComplete ?? verificationURI).string), picture.fits(.error) {
+            for line in picture.lines { Console.write(line + "\n", to: .error) }
+        }
+        // Last: what comes before could push it off the screen, and the provider chooses how long that is.
+        let issuer = request.client.provider.issuer.url
+        console.say(
+            "This command has requested the code at \(issuer.shownHost). Never enter a code that someone has sent you: it "
+                + "would sign in the sender as you.")
+        guard isElsewhere else { return }
+        let pages = [verificationURI, verificationURIComplete].compactMap { $0?.shownHost }
+        let others = Set(pages).sorted().joined(separator: " and ")
+        console.say(
+            "Warning: the page is on \(others), but the code was requested at \(issuer.shownHost). Go on only if you "
+                + "know that they belong together.")
     }
 }
 

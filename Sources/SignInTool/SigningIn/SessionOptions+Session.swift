@@ -263,10 +263,9 @@ extension SessionOptions {
     /// - Parameters:
     ///   - missing: Scopes to request in addition.
     ///   - name: The command; nil for the one of the first sign-in.
-    ///   - isComplete: Whether the line repeats the options that the profile remembers, so that more can be added.
     func line(
         _ found: (any TokenStore)?, _ record: AuthStateRecord?, _ console: Console, requesting missing: [Scope] = [],
-        by name: String? = nil, isComplete: Bool = false
+        by name: String? = nil
     ) throws -> SignInLine {
         let profile = try profile(of: found)
         // The name belongs to another session now. What this one's server demands must not reach the server or the store of
@@ -280,7 +279,8 @@ extension SessionOptions {
         // With the profile's own options. It remembers the store too.
         let remembered = try? profile?.signIn
         if let remembered {
-            words = [name ?? remembered.words[0]] + (isComplete ? remembered.words.dropFirst() : [])
+            // The profile completes the line. An issuer that only the profile remembers would be an agreement in it.
+            words = [name ?? remembered.words[0]]
             if let record, !missing.isEmpty {
                 words += ["--scope", record.scopeToRequestAgain.adding(missing).spaceDelimited ?? ""]
             }

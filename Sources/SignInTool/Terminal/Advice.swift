@@ -146,7 +146,8 @@ struct Advice: Sendable {
         where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")),
             .privateKeyJWT(_, let assertion)
         where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")):
-            "if the provider accepts only its token endpoint as the audience, use --assertion-audience token-endpoint"
+            "if the provider accepts only its token endpoint as the audience, use --assertion-audience token-endpoint, unless "
+                + "another provider knows the same key"
         default: nil
         }
     }

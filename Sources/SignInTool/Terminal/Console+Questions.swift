@@ -1,4 +1,6 @@
 internal import AppAuth
+internal import Glibc
+internal import TerminalShims
 
 extension Console {
     /// Whether a user can answer questions: standard input is a terminal, and for this process.
@@ -8,12 +10,19 @@ extension Console {
     /// fails at once. So it does if the user would not see the questions.
     var canConverse: Bool { !json && canAsk && Self.isTerminal(.error) }
 
-    /// Asks the user a question. Everything but `y` and `yes` means no, and so does the lack of a terminal. What was typed
-    /// or pasted before the question is no answer to it.
-    func ask(_ question: String) async throws -> Bool {
-        guard let input, canAsk, input.discardTyped(),
-            show("\(question) Type y and Enter to go on, or only Enter to stop.")
-        else { return false }
+    /// Asks the user a question, below the lines that it is about. Everything but `y` and `yes` means no, and so does the lack
+    /// of a terminal, or one that is too small for all of that: servers decide how much it is, and nobody agrees to what they
+    /// have not seen. What was typed or pasted before the question is no answer to it.
+    func ask(_ question: String, about lines: [String]) async throws -> Bool {
+        guard let input, canAsk else { return false }
+        let question = "\(question) Type y and Enter to go on, or only Enter to stop."
+        for line in lines { show(line) }
+        let screen = terminal_size(Self.isTerminal(.error) ? STDERR_FILENO : STDIN_FILENO)
+        guard (lines + [question]).fit(columns: Int(screen.columns), rows: Int(screen.rows)) else {
+            say("That is more than your terminal shows at once, so you are not asked.")
+            return false
+        }
+        guard input.discardTyped(), show(question) else { return false }
         for try await line in InputLines.stream(from: input, { _ in }) {
             return ["y", "yes"].contains(line.lowercased())
         }

@@ -3,7 +3,7 @@ extension String {
     /// The width of a usual terminal, or that of a narrower one at standard output.
     static var terminalCells: Int { Swift.min(80, Console.width(of: .output) ?? 80) }
 
-    private var cells: Int { reduce(0) { $0 + $1.cells } }
+    fileprivate var cells: Int { reduce(0) { $0 + $1.cells } }
 
     /// The lines of a value with its name. A value that is no sentence and does not fit has a line of its own, to be copied.
     func detail(_ name: String, isSentence: Bool) -> String {
@@ -46,6 +46,15 @@ extension String {
             }
         }
         return lines
+    }
+}
+
+extension [String] {
+    /// Whether these lines are on a screen at the same time, with the line of the answer. A terminal that does not know its size
+    /// has that of the usual one.
+    func fit(columns: Int, rows: Int) -> Bool {
+        let (columns, rows) = (columns > 0 ? columns : 80, rows > 0 ? rows : 24)
+        return reduce(1) { $0 + Swift.max(1, ($1.cells + columns - 1) / columns) } <= rows
     }
 }
 

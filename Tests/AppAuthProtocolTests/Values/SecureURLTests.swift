@@ -105,6 +105,7 @@ struct SecureURLTests {
         ("https://h/%", "https://h/%25"), ("https://h/%2", "https://h/%25"), ("https://h/%zz", "https://h/%25"),
         ("https://bücher.example", "https://xn--bcher-kva.example"), ("https://h/ü", "https://h/%C3%BC"),
         ("https://h/\u{301}", "https://h/"), ("https://h\\@i", "https://h"), ("file:///https://h", "https://h"),
+        ("https://" + String(repeating: "h", count: 254), "https://" + String(repeating: "h", count: 253)),
     ])
     func `a URL that is wrong in one respect is refused`(text: String, right: String) throws {
         #expect(refusal { try SecureURL(text) }?.code == .invalidConfiguration)

@@ -43,6 +43,12 @@ final class Pseudoterminal: Sendable {
 
     var input: Spawn.Input { .terminal(path) }
 
+    /// Sets the number of lines. Without it, the terminal does not know its size.
+    func resize(rows: UInt16) {
+        var size = winsize(ws_row: rows, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0)
+        _ = ioctl(screen, UInt(TIOCSWINSZ), &size)
+    }
+
     /// Types these keys.
     func type(_ keys: String) { Typing.write(keys, to: keyboard) }
 

@@ -117,6 +117,38 @@ struct ExportTests {
         }
     }
 
+    /// An assertion for another server would be of use there.
+    @Test func `a client that is registered here signs no assertion for a server that a document names`() async throws {
+        try await withDesk { fixture in
+            let registered = try await fixture.start(
+                [
+                    "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
+                    "--client-auth", "client_secret_jwt",
+                ]
+            ).outcome().result()
+            let clientID = try #require(registered["client_id"])
+            for (audience, isOwn) in [
+                ("https://other.example", false), ("issuer", true), (fixture.provider.url(.token), true),
+            ] {
+                let path = try document(
+                    fixture,
+                    [
+                        "client_id": clientID, "client_auth": "client_secret_jwt",
+                        "assertion_audience": .string(audience),
+                    ])
+                _ = try await fixture.run("import", path, "--yes", "--json").result()
+                let outcome = try await fixture.run("login", "--profile", "work", "--json")
+                if isOwn {
+                    _ = try outcome.result()
+                    _ = try await fixture.run("logout", "--profile", "work", "--forget", "--json").result()
+                } else {
+                    #expect(try outcome.failure(1, "invalid_configuration").contains("signs nothing for"))
+                    _ = try await fixture.run("logout", "--profile", "work", "--forget", "--json")
+                }
+            }
+        }
+    }
+
     @Test func `the export has no secret, and the import needs the file of this machine`() async throws {
         try await withDesk { fixture in
             let secret = fixture.home + "/secret"
@@ -171,6 +203,29 @@ struct ExportTests {
                 ])
             #expect(stored(fixture) == (agrees ? ["work.profile"] : []))
             #expect(outcome.output.hasSuffix("Sign in with: sign-in login --profile work\n") == agrees, "\(outcome)")
+        }
+    }
+
+    /// A document could push its servers off the screen.
+    @Test(arguments: [(nil, false), (15, false), (16, true)] as [(UInt16?, Bool)])
+    func `a profile with more lines than the terminal is not asked about`(rows: UInt16?, isAsked: Bool) async throws {
+        try await withDesk { fixture in
+            // Beside four lines that are always there, two of the question, and that of the answer.
+            let audiences = (0..<(rows == nil ? 20 : 9)).map { JSON.string("urn:audience:\($0)") }
+            let path = try document(fixture, ["trusted_audience": .array(audiences)])
+            let terminal = try Pseudoterminal()
+            if let rows { terminal.resize(rows: rows) }
+            let process = try fixture.start(["import", path], elsewhere(fixture), input: terminal.input)
+            if isAsked {
+                _ = try await process.line { $0.contains("Store it?") }
+                try await terminal.wait(for: .bytes)
+                terminal.type("y\n")
+            }
+            let outcome = try await process.outcome()
+            #expect(outcome.status == (isAsked ? 0 : 1), "\(outcome)")
+            #expect(outcome.errors.contains("That is more than your terminal shows at once") == !isAsked, "\(outcome)")
+            #expect(outcome.errors.contains(": sign-in import \(path) --yes") == !isAsked, "\(outcome)")
+            #expect(stored(fixture) == (isAsked ? ["work.profile"] : []))
         }
     }
 

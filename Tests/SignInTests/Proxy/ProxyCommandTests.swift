@@ -273,8 +273,8 @@ struct ProxyCommandTests {
             let process = try fixture.start(["proxy", "--resource", resource, "--profile", "work"])
             let address = try await process.outputLine { !$0.isEmpty }
             let error = try await curl(fixture, address).body?["error"]
-            let line =
-                "sign-in login --issuer \(fixture.issuer) --client-id demo --resource \(resource) --profile work --acr-values '\(classes)' --max-age 60"
+            // An issuer that only the profile remembers would be the user's agreement to it.
+            let line = "sign-in login --profile work --acr-values '\(classes)' --max-age 60"
             #expect(error?["remedy"]?.string == (isShown ? line : nil), "\(String(describing: error))")
             #expect(error?["code"]?.string == "step_up_required")
             let message = error?["message"]?.string ?? ""

@@ -165,23 +165,31 @@ struct RegisterTests {
     }
 
     /// Some servers give every registration the same client ID.
-    @Test func `a client that a sign-in registers for a resource does not replace the user's with the same ID`()
-        async throws
-    {
+    @Test(arguments: [[], ["--store", "keyring"]])
+    func `a client that a sign-in registers for a resource does not replace the user's with the same ID`(
+        store: [String]
+    ) async throws {
         var configuration = LocalProvider.Configuration.device
         configuration.resourceDescription = .init(scopes: ["api"])
         try await withDesk(configuration) { fixture in
             fixture.provider.fault(
                 .editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
             _ = try await register(fixture).result()
-            for _ in 1...2 {
-                let process = try fixture.start(["device", "--json", "--resource", fixture.provider.url(.api)])
-                try await DeviceCode(process).decide("allow")
-                #expect(try await process.outcome().result()["client_id"] == "demo")
+            try await fixture.withKeyring(.unlocked) { bus in
+                for _ in 1...2 {
+                    let line = ["device", "--json", "--resource", fixture.provider.url(.api)] + store
+                    let process = try fixture.start(line, bus)
+                    try await DeviceCode(process).decide("allow")
+                    #expect(try await process.outcome().result()["client_id"] == "demo")
+                }
+                // Nor does the user's take the place of the session.
+                let line = ["login", "--json", "--issuer", fixture.issuer] + store
+                for named in [[], ["--client-id", "demo"]] {
+                    #expect(try await fixture.start(line + named, bus).outcome().status == 2)
+                }
+                let own = try await fixture.start(line + ["--profile", "own"], bus).outcome()
+                #expect(try own.result()["client_id"] == "demo")
             }
-            // Nor does the user's take the place of the session.
-            for named in [[], ["--client-id", "demo"]] { #expect(try await login(fixture, named).status == 2) }
-            #expect(try await login(fixture, ["--profile", "own"]).result()["client_id"] == "demo")
             #expect(fixture.provider.count(.clientRegistration) == 2, "each is kept")
         }
     }

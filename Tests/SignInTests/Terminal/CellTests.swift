@@ -14,4 +14,14 @@ import Testing
         #expect("\(text)\(fitting) x".wrapped(after: "").count == (text.isEmpty ? 0 : 1))
         #expect("\(text)\(fitting)- x".wrapped(after: "").count == 2)
     }
+
+    /// The last row is that of the answer.
+    @Test(arguments: [
+        (["a", "b"], 3, true), (["a", "b"], 2, false), (["a", ""], 3, true), (["a", ""], 2, false),
+        ([String(repeating: "漢", count: 40)], 2, true), ([String(repeating: "漢", count: 40) + "a"], 2, false),
+        (Array(repeating: "a", count: 23), 0, true), (Array(repeating: "a", count: 24), 0, false),
+    ])
+    func `lines fit if a screen of 80 columns shows all of them`(lines: [String], rows: Int, fit: Bool) {
+        #expect(lines.fit(columns: rows == 0 ? 0 : 80, rows: rows) == fit)
+    }
 }
