@@ -106,8 +106,9 @@ struct FoundTable: Sendable {
 
     /// A row for each owner that is not always trusted, and one if there is none. `$1` the number of the table.
     ///
-    /// The owners that are always trusted are the role itself, superusers, and the database's owner. A role that this one is
-    /// a member of is not: before PostgreSQL 16, each role can make others its members.
+    /// The owners that are always trusted are the role that has connected, superusers, and the database's owner. A role that it
+    /// is a member of is not, not even as the current one: before PostgreSQL 16, each role can make others its members, and a
+    /// setting that a former owner of the database has left chooses the current one.
     ///
     /// What other roles create must not make this slow. So it reads to what the parts of the table refer, and hardly what refers
     /// to them. And the number is a value, for which PostgreSQL does not expect as many rows as it has found for other tables.
@@ -158,7 +159,7 @@ struct FoundTable: Sendable {
         untrusted(what, owner) AS (
             SELECT what, CASE WHEN owner = 0::oid THEN 'PUBLIC' ELSE COALESCE(rolname::text, owner::text) END
             FROM owned LEFT JOIN pg_roles AS role ON role.oid = owner
-            WHERE (rolsuper OR rolname = CURRENT_USER OR rolname = 'pg_database_owner' OR
+            WHERE (rolsuper OR rolname = SESSION_USER OR rolname = 'pg_database_owner' OR
                 role.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())) IS NOT TRUE)
         SELECT current_database(), CURRENT_USER, nspname, id IS NOT NULL, is_table,
             (SELECT description FROM pg_description WHERE objoid = id AND classoid = 'pg_class'::regclass::oid AND objsubid = 0),

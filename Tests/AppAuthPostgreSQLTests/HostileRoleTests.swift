@@ -320,6 +320,25 @@ struct HostileRoleTests {
 
     // MARK: - Owners
 
+    /// A former owner of the database has left a setting that makes its role the current one.
+    @Test func `a table of the role that a setting has chosen is refused`() async throws {
+        try await withHostileRole { server, role in
+            let table = "public.appauth_session"
+            let database = try PostgreSQLDatabase(role.connection)
+            try await server.database().createTable()
+            try server.sql("GRANT SELECT, INSERT, UPDATE ON \(table) TO \(role.service), \(role.name)")
+            try server.sql("GRANT \(role.name) TO \(role.service)")
+            try server.sql("ALTER ROLE \(role.service) IN DATABASE \(server.name) SET role = '\(role.name)'")
+            #expect(
+                try await database.store(for: "one").load() == nil, "the owner is trusted, whatever the current role is"
+            )
+            try server.sql("ALTER TABLE \(table) OWNER TO \(role.name)")
+            let error = try #require(
+                await authError { try await PostgreSQLDatabase(role.connection).store(for: "one").load() })
+            #expect(error.storeProblem == .denied && error.message.contains(role.name), "\(error)")
+        }
+    }
+
     /// The owners that need no mention.
     enum TrustedOwner: CaseIterable { case itself, superuser, ownerOfTheDatabase }
 

@@ -240,6 +240,13 @@ struct StoreTests {
                 "postgresql://app:\(wrong)/x@127.0.0.1:\(server.port)/postgres",
                 "postgresql://app:x@\(wrong)@127.0.0.1:\(server.port)/postgres",
                 "postgresql://app:\(wrong)@127.0.0.1:99999/postgres", "postgresql://app:\(wrong)@[::1/postgres",
+                "postgresql://app:\(wrong)/x?y@127.0.0.1:\(server.port)/postgres",
+                "postgresql://app:1/\(wrong)?x@127.0.0.1:\(server.port)/postgres",
+                // In other forms, the password is a part of a name.
+                "postgresql://app:\(wrong):127.0.0.1/postgres", "postgresql://127.0.0.1/postgres&password=\(wrong)",
+                "postgresql://127.0.0.1:\(server.port)/postgres;password=\(wrong)",
+                "host=127.0.0.1,port=\(server.port),password=\(wrong)", "host=127.0.0.1;password=\(wrong)",
+                "host=127.0.0.1 port=\(server.port) dbname=postgresql://app:\(wrong)@127.0.0.1/postgres",
             ] {
                 let database = try PostgreSQLDatabase(text, options: .quick)
                 for call in [

@@ -71,24 +71,30 @@ struct StoredRecordTests {
         }
     }
 
-    @Test func `a count of failures that no provider can reach is counted no further`() async throws {
+    @Test(arguments: [
+        ("count", Fault.status(.internalServerError), 500),
+        ("refusals", .status(.badRequest, json: ["error": "invalid_request"]), 400),
+    ])
+    func `a count of failures that no provider can reach is counted no further`(
+        member: String, fault: Fault, status: Int
+    ) async throws {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
-            world.provider.fault(.status(.internalServerError), at: .token, times: nil)
+            world.provider.fault(fault, at: .token, times: nil)
             _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
             let stored = try #require(await store.record)
             let greatest = try changed(stored) { members in
                 var backoff = members["backoff"]?.object ?? [:]
-                backoff["count"] = .number(.init(Int.max))
+                backoff[member] = .number(.init(Int.max))
                 members["backoff"] = .object(backoff)
             }
-            #expect(greatest.backoff?.count == Int.max)
+            #expect(greatest.backoff != stored.backoff)
             await store.put(greatest)
             let next = try #require(await AuthState(restoring: store, environment: world.environment))
             world.clock.advance(by: 120)
             let error = await authError { try await next.freshAccessToken(forceRefresh: true) }
-            #expect(error?.httpStatus == 500 && error?.retryDelay != nil)
+            #expect(error?.httpStatus == status && error?.retryDelay != nil)
         }
     }
 

@@ -43,7 +43,7 @@ package struct RefreshBackoff: Sendable, Hashable {
         pause = Term(from: now, for: .milliseconds(Int(max(backoff, wish) * 1000)))
         (code, message, outcome) = (error.code, error.message, error.outcome)
         (isTemporary, httpStatus) = (error.isTemporary, error.httpStatus)
-        refusals = (previous?.refusals ?? 0) + (isRefusal ? 1 : 0)
+        refusals = min(previous?.refusals ?? 0, 1_000_000) + (isRefusal ? 1 : 0)
         lost = previous?.lost ?? (error.outcome == .perhapsProcessed ? now : nil)
         // The first may be a fault of the moment.
         isForGood = error.isForGood || isRefusal && !isUnproven && refusals > 1
