@@ -39,7 +39,7 @@ public final class AuthProxy: Sendable {
     ///   - server: The server, and the path below which requests are passed on, for example `https://api.example.org/v1/`.
     ///   - session: The session. Its environment has a ``CurlTransport``.
     ///   - listener: The sockets. They are closed if this throws.
-    ///   - origins: The origins of web pages that may send requests and read the responses, such as `http://localhost:5173`.
+    ///   - origins: The origins of web pages that may send requests and read the responses, such as `http://127.0.0.1:5173`.
     ///   - remedy: What the user can do if another sign-in is needed.
     /// - Throws: ``AuthError`` with the code `invalid_configuration` for a server with a query, or an origin that no browser
     ///   sends.
@@ -65,7 +65,7 @@ public final class AuthProxy: Sendable {
             guard parts.count == 3, parts[0].hasSuffix(":"), parts[1].isEmpty, !parts[2].isEmpty,
                 origin == origin.lowercased()
             else {
-                throw refusal("expected an origin, such as http://localhost:5173, found \(origin)")
+                throw refusal("expected an origin, such as http://127.0.0.1:5173, found \(origin)")
             }
         }
         (self.listener, self.session, self.remedy) = (listener, session, remedy)

@@ -53,9 +53,10 @@ package struct RequestRules: Sendable {
     /// of their own, so a page with that of the proxy is an earlier program's at this port.
     private func checkFetch(_ head: RequestHead, _ origin: String?) throws(ProxyResponse) {
         guard origin.map({ !allowedOrigins.contains($0) }) ?? true else { return }
-        // A worker of a page would outlive the proxy, and act on the next program at its port.
-        guard head["service-worker"] == nil else {
-            throw ProxyResponse(403, "foreign_origin", "Web pages may register no service worker here.")
+        // A worker of a page would outlive the proxy, and act on the next program at its port. One of an earlier program's reads
+        // what the browser requests before it runs (navigation preload).
+        guard head["service-worker"] == nil, head["service-worker-navigation-preload"] == nil else {
+            throw ProxyResponse(403, "foreign_origin", "Web pages may have no service worker here.")
         }
         for field in head.fields where field.name == "sec-fetch-site" && field.value != "none" {
             throw ProxyResponse(

@@ -98,6 +98,7 @@ import Testing
         Case("other slashes", get("/v1/..a"), get("/v1/..%e2%81%84v2"), 404),
         Case("no UTF-8", get("/v1/%c3%bf"), get("/v1/%ff"), 404),
         Case("service workers", usual, with("Service-Worker: script"), 403),
+        Case("an earlier worker", usual, with("Service-Worker-Navigation-Preload: true"), 403),
         Case("CONNECT", usual, get("localhost:80", "CONNECT"), 405),
         Case("the origin", usual, with("Origin: http://localhost"), 403),
         Case("a null origin", usual, with("Origin: null"), 403),

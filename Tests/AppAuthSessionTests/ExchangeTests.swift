@@ -41,6 +41,23 @@ struct ExchangeTests {
         }
     }
 
+    /// OpenID Connect Core §3.3.3.6: both ID tokens are about the same user.
+    @Test(arguments: [nil, "somebody-else"])
+    func `the ID token of the code and that of the tokens are about one user`(other: String?) async throws {
+        try await World.run { world in
+            var options = AuthorizationRequest.Options()
+            (options.responseType, options.responseMode) = (.codeIDToken, .formPost)
+            let response = try await world.authorize(world.client(), options: options)
+            if let other { world.provider.fault(.editIDToken { $0.claims["sub"] = .string(other) }, at: .token) }
+            let store = TestStore()
+            let error = await authError {
+                _ = try await AuthState.exchange(response, store: store, environment: world.environment)
+            }
+            #expect((error?.code == .invalidIDToken) == (other != nil), "\(String(describing: error))")
+            #expect(await (store.record == nil) == (other != nil))
+        }
+    }
+
     // rp-id_token-sig-hs256
     @Test func `an ID token signed with the client secret needs no keys`() async throws {
         try await World.run { world in

@@ -9,6 +9,20 @@ import Testing
 
 /// The results of a refresh, and the time of one (RFC 6749 §6, OpenID Connect Core §12).
 struct RefreshTests {
+    @Test func `a token that cannot be refreshed is handed out until its end, to who needs it no longer`() async throws
+    {
+        try await World.run { world in
+            let state = try await world.signIn(scope: [.openID])
+            #expect(await !state.record.hasRefreshToken)
+            let token = try await state.freshAccessToken()
+            world.clock.advance(by: 3590)
+            #expect(try await state.freshAccessToken() == token)
+            #expect(try await state.freshAccessToken(minimumValidity: .seconds(5)) == token)
+            let error = await authError { try await state.freshAccessToken(minimumValidity: .seconds(30)) }
+            #expect(error?.code == .noRefreshToken, "\(String(describing: error))")
+        }
+    }
+
     @Test func `a token is refreshed 60 s before its end, and not before`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -103,6 +103,8 @@ struct ReplaceableTests {
             hold.release()
             #expect(await error?.code == .sessionReplaced)
             #expect(await store.record == other)
+            // Nobody has the new tokens.
+            #expect(world.provider.count(.revocation) > 0)
         }
     }
 
@@ -117,7 +119,12 @@ struct ReplaceableTests {
         try await World.run { world in
             var sessions: [AuthStateRecord] = []
             for _ in 0..<3 { sessions.append(await (try await world.signIn()).record) }
-            #expect(try await isReplaced(sessions[1], by: sessions[2], Replaceable(continuing: sessions[0])))
+            let continuing = Replaceable(continuing: sessions[0])
+            #expect(try await isReplaced(sessions[1], by: sessions[2], continuing))
+            let withoutIDToken = await (try await world.signIn(scope: [.offlineAccess])).record
+            #expect(withoutIDToken.idToken == nil)
+            #expect(try await !isReplaced(sessions[1], by: withoutIDToken, continuing))
+            #expect(try await !isReplaced(withoutIDToken, by: sessions[1], continuing))
         }
     }
 }

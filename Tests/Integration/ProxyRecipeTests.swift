@@ -42,19 +42,19 @@ extension Integration {
                 let places: KeyValuePairs = try await [
                     "https://accounts.example.org": provider.line(),
                     "https://api.example.org": "http://\(api.authority)",
-                    "http://localhost:5173": "http://localhost:\(pages.port)",
+                    "http://127.0.0.1:5173": "http://127.0.0.1:\(pages.port)",
                 ]
                 let login = try Self.blocks(below: "Overview", places)[0].prefix { $0 != "\n" }
                 try await Self.serving(login + "\n" + Self.blocks(below: "A web page of yours", places)[0]) {
                     try await RealBrowser.opened(.ordinary(.chromium)) { browser in
                         try await browser.inWindow { window in
                             let tab = try await window.tab()
-                            try await tab.open("http://127.0.0.1:\(pages.port)/")
+                            try await tab.open("http://localhost:\(pages.port)/")
                             _ = try await browser.session.event(after: 0) {
                                 $0.method == "log.entryAdded" && $0.params.text?.contains("Failed to fetch") == true
                             }
                             #expect(api.requests.isEmpty)
-                            try await tab.open("http://localhost:\(pages.port)/")
+                            try await tab.open("http://127.0.0.1:\(pages.port)/")
                             try await tab.says(#"{"sub":"alice"}"#)
                         }
                     }

@@ -54,6 +54,8 @@ struct DesktopFile: Sendable {
 
     /// Throws if root would write into another user's folder, and leave a file that the desktop of that user cannot
     /// replace.
+    func requireOwner() throws { try requireOwner(of: path) }
+
     private func requireOwner(of path: String) throws {
         do { try Folder(of: path, location: path).requireOwner() } catch let error as AuthError {
             throw AuthError(.unavailable, .redirect, error.message, outcome: .notSent)

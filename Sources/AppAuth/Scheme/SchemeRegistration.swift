@@ -51,6 +51,8 @@ package struct SchemeRegistration: Sendable {
         }
         defer { lock.release() }
         if isOurs(try handlers) { return }
+        // xdg-mime follows links.
+        try list.requireOwner()
         // Run it through env, so that it writes where we read even if a variable holds a relative path.
         let command = [
             "env", "XDG_CONFIG_HOME=" + folders.configuration, "XDG_DATA_HOME=" + folders.data, "xdg-mime", "default",

@@ -76,9 +76,18 @@ package struct Folder: Sendable {
 
     /// Throws if root would write into a folder of another user, as `sudo` with that user's home folder does. The user
     /// could not read the files, and could redirect root with links.
+    ///
+    /// So the folders above, and links to them, may not be that user's either, who can put a link in place of the next one.
     package func requireOwner() throws {
-        guard geteuid() == 0, let error = ofAnotherUser else { return }
-        throw error
+        guard geteuid() == 0 else { return }
+        var candidate = existing
+        if !candidate.hasPrefix("/") { candidate = "./" + candidate }
+        while true {
+            if let error = error(ifAnothers: candidate, followingLink: false) { throw error }
+            guard candidate != "/", candidate != "." else { break }
+            candidate = Self.parent(of: candidate)
+        }
+        if let error = ofAnotherUser { throw error }
     }
 
     /// The error that the folder, or its closest existing parent, belongs to another user than this one and root; nil if
@@ -86,12 +95,16 @@ package struct Folder: Sendable {
     package var ofAnotherUser: AuthError? {
         let error = errno
         defer { errno = error }
-        var status = stat()
-        let existing = existing
-        guard stat(existing, &status) == 0, ![0, geteuid()].contains(status.st_uid) else { return nil }
+        return self.error(ifAnothers: existing, followingLink: true)
+    }
+
+    private func error(ifAnothers folder: String, followingLink: Bool) -> AuthError? {
+        var found = stat()
+        guard (followingLink ? stat(folder, &found) : lstat(folder, &found)) == 0,
+            ![0, geteuid()].contains(found.st_uid)
+        else { return nil }
         return AuthError(
-            .store, .store, "\(location) is in a folder of another user, \(existing): \(Self.wayOut)", outcome: .notSent
-        )
+            .store, .store, "\(location) is in a folder of another user, \(folder): \(Self.wayOut)", outcome: .notSent)
     }
 
     private static let wayOut = "run this as that user, without sudo, or name another folder"

@@ -28,7 +28,7 @@ struct Proxy: Command {
     var socket: String?
     @Option(
         name: .customLong("allow-origin"), parsing: .unconditionalSingleValue,
-        help: "The origin of web pages that may send requests, such as http://localhost:5173. All others may not.")
+        help: "The origin of web pages that may send requests, such as http://127.0.0.1:5173. All others may not.")
     var allowedOrigins: [String] = []
     @OptionGroup var session: SessionOptions
     @Flag(help: .json) var json = false

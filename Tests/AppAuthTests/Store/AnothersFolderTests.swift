@@ -50,6 +50,33 @@ struct AnothersFolderTests {
         try await withFolder(of: 0) { folder in try await change(FileTokenStore(path: "\(folder)/\(name)")) }
     }
 
+    /// How another user leads root to a folder of root.
+    enum Way: CaseIterable { case folderAbove, link, linkAbove }
+
+    @Test(arguments: Way.allCases, [true, false])
+    func `nor in a folder of root to which that user leads`(way: Way, isAnothers: Bool) async throws {
+        let owner = isAnothers ? Self.nobody : 0
+        try await withFolder(of: 0) { folder in
+            try await withFolder(of: 0) { target in
+                let own = folder + "/own"
+                let path: String
+                switch way {
+                case .folderAbove:
+                    path = own + "/of-root"
+                    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                case .link, .linkAbove:
+                    try FileManager.default.createSymbolicLink(atPath: own, withDestinationPath: target)
+                    path = way == .link ? own : own + "/of-root"
+                    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                }
+                #expect(lchown(own, owner, owner) == 0)
+                let error = await authError { try await change(FileTokenStore(path: path + "/session.json")) }
+                #expect((error?.message.contains("is in a folder of another user, \(own): ") == true) == isAnothers)
+                #expect(names(in: path)?.contains("session.json") == !isAnothers)
+            }
+        }
+    }
+
     /// In a folder of root, the file of another user is set aside. In the user's own folder, it is healthy.
     @Test func `the session of that user is not called damaged, and is not set aside`() async throws {
         try await withFolder(of: 0) { folder in

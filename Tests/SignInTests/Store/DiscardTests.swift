@@ -36,6 +36,19 @@ struct DiscardTests {
         return FileManager.default.contents(atPath: path)
     }
 
+    /// The line may be pasted where another profile is in use.
+    @Test(arguments: [true, false])
+    func `the line that sets a session aside names the profile in use`(isVariable: Bool) async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn(profile: "work")
+            try damage("\(fixture.sessions)/work.json", .truncated, fixture)
+            if !isVariable { _ = try await fixture.run("use", "work") }
+            let token = try await fixture.run("token", "--json", with: isVariable ? ["SIGN_IN_PROFILE": "work"] : [:])
+            let message = try token.failure(1, "store")
+            #expect(message.hasSuffix("sign-in logout --local --discard --profile work"), "\(message)")
+        }
+    }
+
     private static let damages = Damage.allCases.filter { $0 != .anotherUsers || geteuid() == 0 }
 
     @Test(arguments: damages, [["logout", "--local", "--discard"], ["login", "--replace-store"]])
