@@ -4,10 +4,9 @@ internal import JOSE
 extension String {
     /// The string as one word of a command line that sh, bash, zsh and fish read in the same way, also if a user pastes
     /// it. Nil if it has control characters, line breaks or characters that reorder text, or that a shell reserves, which a
-    /// terminal or a shell can take for something else in spite of the quotes. Nil also for blanks in a row: what follows them
-    /// may have a line of a terminal for itself.
+    /// terminal or a shell can take for something else in spite of the quotes.
     package var quotedForShell: String? {
-        guard onOneLine.utf8.elementsEqual(utf8), !hasBlanksInARow else { return nil }
+        guard onOneLine.utf8.elementsEqual(utf8) else { return nil }
         // zsh replaces `=ls` by a path, and old versions of fish `%self` by a number.
         let isEmptyOption = hasPrefix("--") && hasSuffix("=")
         let isPlain = utf8.dropLast(isEmptyOption ? 1 : 0).allSatisfy {
@@ -23,14 +22,26 @@ extension String {
             let run = rest.prefix { $0.needsDoubleQuotes == first.needsDoubleQuotes }
             rest = rest[run.endIndex...]
             let text = String(run)
-            quoted += first.needsDoubleQuotes ? "\"\(text.replacing("\\", with: "\\\\"))\"" : "'" + text + "'"
+            quoted +=
+                first.needsDoubleQuotes ? "\"\(text.replacing("\\", with: "\\\\"))\"" : "'" + text.withBlanksApart + "'"
         }
         return quoted
     }
 }
 
 extension String {
-    fileprivate var hasBlanksInARow: Bool { withSingleBlanks.unicodeScalars.count < unicodeScalars.count }
+    /// A text in single quotes whose blanks have quotes between them. A long run of blanks would end the line of a terminal, so
+    /// that what follows seems to be a line of its own.
+    fileprivate var withBlanksApart: String {
+        var (text, wasBlank) = ("", false)
+        for scalar in unicodeScalars {
+            let isBlank = String(scalar).withSingleBlanks == " "
+            if isBlank, wasBlank { text += "'\"\"'" }
+            text.unicodeScalars.append(scalar)
+            wasBlank = isBlank
+        }
+        return text
+    }
 }
 
 extension Unicode.Scalar {
@@ -59,7 +70,7 @@ extension [String] {
                 let isControl = word.unicodeScalars.contains { $0.properties.generalCategory == .control }
                 let isMisread = word.unicodeScalars.contains(where: \.isReservedByShell)
                 let other = isMisread ? "characters that a shell can misread" : "invisible characters"
-                let kind = isControl ? "control characters" : word.hasBlanksInARow ? "several blanks in a row" : other
+                let kind = isControl ? "control characters" : other
                 return "(a line that is not shown, because \(what) has \(kind))"
             }
             line.append(quoted)
