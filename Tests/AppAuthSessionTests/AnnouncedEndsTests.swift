@@ -141,6 +141,16 @@ struct AnnouncedEndsTests {
         }
     }
 
+    @Test(arguments: [(64, false), (66, true)])
+    func `an end is put off if more than half of the time was added`(added: Int, isPutOff: Bool) async throws {
+        try await run(["refresh_expires_in": 86_400]) { world, _, state, _ in
+            announce(["refresh_expires_in": .number(.init(86_400 - 130 + added))], world)
+            world.clock.advance(by: 130)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(await (state.record.announcedEnd == nil) == isPutOff)
+        }
+    }
+
     /// A process that is stopped reads the response later.
     @Test func `a response that is read late does not put an end off`() async throws {
         try await run(["refresh_expires_in": 86_400]) { world, _, state, begin in

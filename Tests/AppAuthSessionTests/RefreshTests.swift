@@ -23,6 +23,19 @@ struct RefreshTests {
         }
     }
 
+    /// The time since boot says that the token is still valid, and there is no other.
+    @Test(arguments: [nil, Duration.seconds(3000)])
+    func `a token that cannot be refreshed is handed out although the wall clock was set ahead`(
+        minimumValidity: Duration?
+    ) async throws {
+        try await World.run { world in
+            let state = try await world.signIn(scope: [.openID])
+            let token = try await state.freshAccessToken()
+            world.clock.step(by: 7200)
+            #expect(try await state.freshAccessToken(minimumValidity: minimumValidity) == token)
+        }
+    }
+
     @Test func `a token is refreshed 60 s before its end, and not before`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

@@ -11,7 +11,9 @@ import Testing
 struct RememberedTests {
     /// The session as another process reads it.
     private func restored(_ store: TestStore, _ world: World) async throws -> AuthState {
-        try #require(await AuthState(restoring: store, environment: world.environment))
+        let bytes = try #require(await store.record).encoded()
+        await store.put(try AuthStateRecord(decoding: bytes, from: "another process"))
+        return try #require(await AuthState(restoring: store, environment: world.environment))
     }
 
     private func refusal(_ code: String, _ description: String) -> Fault {
@@ -62,7 +64,7 @@ struct RememberedTests {
             world.provider.fault(.editDocument { $0["scope"] = "openid offline_access" }, at: .token)
             _ = try await world.signIn(store: store)
             let record = try await restored(store, world).record
-            #expect(record.scope == [.openID, .offlineAccess])
+            #expect(record.scope == [.openID, .offlineAccess] && record.requestedScope.count == 3)
             #expect(Set(record.requestedScope) == [.openID, .offlineAccess, .profile])
         }
     }
