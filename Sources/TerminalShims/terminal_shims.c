@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/close_range.h>
 #include <malloc.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -83,6 +85,21 @@ static void wait_until(int64_t end, int changes, int signal) {
     close(timer);
 }
 
+// Gives the pages of a file of the process back to the kernel, which reads them again when they are needed.
+static int give_back(struct dl_phdr_info *file, size_t size, void *unused) {
+    (void)size, (void)unused;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        // What was written, by the loader or the program, is in no file.
+        if (part->p_type != PT_LOAD || (part->p_flags & PF_W) != 0) continue;
+        uintptr_t begin = (file->dlpi_addr + part->p_vaddr) & -page;
+        uintptr_t end = file->dlpi_addr + part->p_vaddr + part->p_memsz;
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
+    return 0;
+}
+
 void process_rest(const char *variable) {
     const char *value = getenv(variable);
     int changes = -1;
@@ -99,6 +116,7 @@ void process_rest(const char *variable) {
     }
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int signal = signalfd(-1, &signals, SFD_CLOEXEC);
+    dl_iterate_phdr(give_back, NULL);
     int64_t all = milliseconds(CLOCK_BOOTTIME), awake = milliseconds(CLOCK_MONOTONIC);
     wait_until(end, changes, signal);
     int64_t now = milliseconds(CLOCK_BOOTTIME);

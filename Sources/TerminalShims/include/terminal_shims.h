@@ -27,7 +27,8 @@ int terminal_qr_code(const char *text, uint8_t *modules, size_t capacity);
 
 // If the environment variable has a descriptor and a time, `7,123456`, waits until the descriptor can be read (and reads it
 // once), that time in milliseconds since boot has come, or a signal that ends or stops the process is pending; from then on,
-// these signals are blocked. Called before anything else: the process has touched little memory yet.
+// these signals are blocked. Called before anything else: the process has touched little memory yet, and what of it is in files
+// is given back.
 void process_rest(const char *variable);
 
 // Replaces this process by a program, for which only the standard streams and one more descriptor stay open: not, for
