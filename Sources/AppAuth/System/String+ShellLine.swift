@@ -49,8 +49,8 @@ extension Unicode.Scalar {
 }
 
 extension [String] {
-    /// The words as a command line to paste into sh, bash, zsh or fish. If a word cannot be in such a line, a remark that
-    /// says so takes the place of the line.
+    /// The words as a command line to paste into sh, bash, zsh or fish. If a word cannot be in such a line, or the line is
+    /// longer than a message or a terminal takes, a remark that says so takes the place of the line.
     ///
     /// The value of an option that is empty, or `--`, which would end the options, is no word of its own: `--scope=`.
     package var shellLine: String {
@@ -75,6 +75,7 @@ extension [String] {
             }
             line.append(quoted)
         }
-        return line.joined(separator: " ")
+        let whole = line.joined(separator: " ")
+        return whole.utf8.count > 3000 ? "(a line that is not shown, because it is too long)" : whole
     }
 }

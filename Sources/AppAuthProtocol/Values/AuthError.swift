@@ -10,7 +10,7 @@ public struct AuthError: Error, Sendable, Hashable {
     public var code: Code
     /// The step of the flow at which the error arose.
     public var stage: Stage
-    /// What failed, and often what to do, in one line for the user. It has no control characters, at most 1000 code
+    /// What failed, and often what to do, in one line for the user. It has no control characters, at most 4000 code
     /// points, and never contains a token, code, secret, verifier or whole redirect URL.
     public var message: String
     /// Whether the server may have acted on the request.
@@ -77,7 +77,8 @@ public struct AuthError: Error, Sendable, Hashable {
     ) {
         self.code = code
         self.stage = stage
-        self.message = message.onOneLine.shortened(to: 1000)
+        // The texts of others in it have lower limits. A command line in it must not be cut, since its quotes would be open.
+        self.message = message.onOneLine.shortened(to: 4000)
         self.outcome = outcome
         self.isTemporary = isTemporary
         self.server = server

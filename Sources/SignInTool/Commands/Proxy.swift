@@ -118,6 +118,13 @@ struct Proxy: Command {
         var session = session
         (session.profile, session.issuer, session.clientID) = (entry.profile, entry.name?.issuer, entry.name?.clientID)
         if entry.profile != nil { (session.issuer, session.clientID) = (nil, nil) }
+        // The client may have another session at its usual place.
+        let usual = try entry.name.map { try StateFolder().store(.client(Issuer($0.issuer), $0.clientID)) }
+        if entry.profile == nil, let file = entry.store as? FileTokenStore,
+            file.path != usual?.path
+        {
+            session.store = .file(file.path)
+        }
         return session
     }
 

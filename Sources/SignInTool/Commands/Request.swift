@@ -242,7 +242,7 @@ struct Request: Command {
         _ console: Console
     ) async throws -> Bool {
         let target = try SecureURL(url)
-        let api = (target.shownHost + target.path).shownURL
+        let api = (target.shownHost + target.path).shownURL.shortened(to: 300)
         let demand = "\(api) requires another sign-in: \(challenge.demand(scope))"
         let isOwn = record.isOwnResource(target)
         if stepUpAt.contains(where: target.isWithin) || (isOwn && !console.canAsk) {

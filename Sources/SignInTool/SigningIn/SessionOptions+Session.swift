@@ -157,12 +157,24 @@ extension SessionOptions {
     func state(
         _ console: Console, in store: (any TokenStore)?, within limit: Duration
     ) async throws -> (any TokenStore, AuthState) {
-        guard let store, let state = try await restore(store, of: chosenProfile, console.environment) else {
+        guard let store, let state = try await restored(store, console) else {
             throw AuthError(
                 .signInRequired, .store, "not signed in\(try await wayToSignIn(store, console, limit))",
                 outcome: .notSent)
         }
         return (store, state)
+    }
+
+    /// Restores the session. The line that sets a damaged one aside names its profile: it may be pasted where another profile
+    /// is in use, whose session is whole.
+    private func restored(_ store: any TokenStore, _ console: Console) async throws -> AuthState? {
+        let chosen = try chosenProfile
+        do { return try await restore(store, of: chosen, console.environment) } catch var error as AuthError
+            where error.storeProblem == .damaged
+        {
+            if profile == nil, let chosen { error.message = error.message(for: ["--profile", chosen.name]) }
+            throw error
+        }
     }
 
     /// Returns the error with the way to replace a client that the provider no longer accepts, or its credentials.

@@ -11,10 +11,6 @@ extension AuthError {
             if names.contains(option), index + 1 < options.count { words += [option, options[index + 1]] }
             if names.contains(where: { option.hasPrefix("\($0)=") }) { words.append(option) }
         }
-        // Elsewhere, another one may be in use, whose session is not damaged.
-        if words.count == 4, let profile = try? Profile.chosen(nil, lineNamesSession: false) {
-            words += ["--profile", profile.name]
-        }
         let line = words.shellLine
         switch storeProblem {
         case .notEncrypted?: return message + ". To read it, use --store file:PATH"

@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthProtocol
 import Foundation
 import JOSE
 import Testing
@@ -123,6 +124,16 @@ struct ShellLineTests {
         let line = ["x", "a\(blanks)touch pwned"].shellLine
         #expect(line.withSingleBlanks.unicodeScalars.count == line.unicodeScalars.count && line.contains("'\"\"'"))
         #expect(["x", "a b c"].shellLine == "x 'a b c'")
+    }
+
+    /// A message would cut it within its quotes.
+    @Test(arguments: [(2990, true), (2999, false)])
+    func `nor is it longer than a message takes`(length: Int, isShown: Bool) throws {
+        let line = ["sign-in", String(repeating: ";", count: length)].shellLine
+        #expect(line.hasPrefix("sign-in ") == isShown)
+        #expect(isShown || line == "(a line that is not shown, because it is too long)")
+        let error = AuthError(.store, .store, String(repeating: "x", count: 900) + line, outcome: .notSent)
+        #expect(error.message.hasSuffix(line))
     }
 
     /// No quotes protect from these: a terminal acts on them, and a shell runs a line at its end.

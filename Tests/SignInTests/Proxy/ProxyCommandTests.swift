@@ -285,6 +285,23 @@ struct ProxyCommandTests {
         }
     }
 
+    /// A file with another name than the usual one.
+    @Test func `the resource chooses its session, not another one of the same client`() async throws {
+        try await withDesk { fixture in
+            let resource = "\(fixture.issuer)/api/echo"
+            _ = try await fixture.login().result()
+            let place = "file:\(fixture.sessions)/my notes.json"
+            _ = try await fixture.login("--resource", resource, "--store", place, "--scope", "openid").result()
+            let token = try #require(await fixture.start(["token", "--store", place]).outcome().outputLines.first)
+            let process = try fixture.start(["proxy", "--resource", resource])
+            let address = try await process.outputLine { !$0.isEmpty }
+            _ = try await curl(fixture, address)
+            #expect(fixture.provider.log(.api).last?.headers[.authorization] == "Bearer \(token)")
+            process.send(SIGTERM)
+            _ = try await process.outcome()
+        }
+    }
+
     @Test func `the resource chooses the session that is for it`() async throws {
         try await withDesk { fixture in
             let resource = "\(fixture.issuer)/api/echo"
