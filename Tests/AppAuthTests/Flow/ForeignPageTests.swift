@@ -157,8 +157,9 @@ struct ForeignPageTests {
         page: Page, address: ForeignServer.Address
     ) async throws {
         try await World.run { world in
+            // Once it is closed, the kernel could give a port of its own choice to another test.
             var port: UInt16 = 0
-            let own = shims_listen_loopback(AF_INET, 0, 1, &port)
+            let own = shims_listen_loopback(AF_INET, UInt16(freePort()), 1, &port)
             let server = LockedValue<ForeignServer?>(nil)
             var flow = Flow()
             flow.starting = { [port] in
