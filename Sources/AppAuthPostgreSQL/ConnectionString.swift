@@ -34,6 +34,10 @@ struct ConnectionString: Sendable {
         !text.contains("://") && text.utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-%/:,[]".utf8.contains($0) }
     }
 
+    private static func hasPassword(_ value: String) -> Bool {
+        ["password=", "pwd="].contains(where: value.lowercased().contains)
+    }
+
     private static func isPorts(_ text: Substring) -> Bool { text.allSatisfy { $0 == "," || ("0"..."9").contains($0) } }
 
     /// The parts of a URI, as libpq reads them: the user and the password end with the first `@` that has no `/` before it.
@@ -61,8 +65,8 @@ struct ConnectionString: Sendable {
         guard uri.map(isClear) ?? true else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a URI of PostgreSQL for \(location) whose user and password end with its only @, found another one: in a "
-                    + "password, write %40 for @, and %2F for /", outcome: .notSent)
+                "expected a URI of PostgreSQL for \(location) whose user and password end with its only @, found another one: write "
+                    + "%40 for @ elsewhere, and in a password %2F for /", outcome: .notSent)
         }
         var problem: UnsafeMutablePointer<CChar>?
         let options = library.functions.PQconninfoParse(text, &problem)
@@ -87,7 +91,7 @@ struct ConnectionString: Sendable {
                 switch name {
                 case "port": !Self.isPorts(value[...])
                 case "host", "hostaddr", "dbname": value.contains("://") || value.contains { "=;&".contains($0) }
-                default: false
+                default: !name.contains("password") && Self.hasPassword(value)
                 }
             guard !isOfAnotherForm else {
                 throw AuthError(

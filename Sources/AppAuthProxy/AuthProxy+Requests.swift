@@ -23,11 +23,11 @@ extension AuthProxy {
 
     /// Throws if the server of a page is another user's: on loopback, any user can serve an origin, if only at one of two
     /// addresses, or once its server has ended.
-    private func checkServer(of origin: String?) throws(ProxyResponse) {
+    private func checkServer(of origin: String?) async throws(ProxyResponse) {
         guard let origin, let url = try? SecureURL(origin), url.scheme == "http" else { return }
-        do { _ = try Environment.live.checkServer(at: url.host, url.port ?? 80, .resource) } catch {
-            throw ProxyResponse(
-                403, "foreign_origin", "The server of that origin is another user\u{2019}s: \(error.message).")
+        let environment = (try? await session())?.environment ?? .live
+        do { _ = try environment.checkServer(at: url.host, url.port ?? 80, .resource) } catch {
+            throw ProxyResponse(403, "foreign_origin", "The page: \(error.message).")
         }
     }
 
@@ -37,7 +37,7 @@ extension AuthProxy {
         let (request, handshake): (HTTPRequest, WebSocketHandshake?)
         do {
             (request, handshake) = (try rules.request(for: head), try WebSocketHandshake(head))
-            try checkServer(of: origin)
+            try await checkServer(of: origin)
         } catch {
             try await socket.send(error.bytes(for: head, readableBy: origin))
             return false

@@ -247,6 +247,9 @@ struct StoreTests {
                 "postgresql://127.0.0.1:\(server.port)/postgres;password=\(wrong)",
                 "host=127.0.0.1,port=\(server.port),password=\(wrong)", "host=127.0.0.1;password=\(wrong)",
                 "host=127.0.0.1 port=\(server.port) dbname=postgresql://app:\(wrong)@127.0.0.1/postgres",
+                "host=127.0.0.1 port=\(server.port) sslmode=require;password=\(wrong)",
+                "host=127.0.0.1 port=\(server.port) connect_timeout=10,PASSWORD=\(wrong)",
+                "host=127.0.0.1 port=\(server.port) dbname=postgres user=app;password=\(wrong)",
             ] {
                 let database = try PostgreSQLDatabase(text, options: .quick)
                 for call in [

@@ -80,15 +80,27 @@ package struct Folder: Sendable {
     /// So the folders above, and links to them, may not be that user's either, who can put a link in place of the next one.
     package func requireOwner() throws {
         guard geteuid() == 0 else { return }
-        var candidate = existing
-        if !candidate.hasPrefix("/") { candidate = "./" + candidate }
-        while true {
-            if let error = error(ifAnothers: candidate, followingLink: false) { throw error }
-            guard candidate != "/", candidate != "." else { break }
-            candidate = Self.parent(of: candidate)
-        }
         if let error = ofAnotherUser { throw error }
+        let existing = existing
+        let target = realpath(existing, nil).map { resolved in
+            defer { free(resolved) }
+            return String(cString: resolved)
+        }
+        for path in [existing, target ?? existing] {
+            var candidate = path.hasPrefix("/") ? path : "./" + path
+            while candidate != "/", candidate != "." {
+                if let error = error(ifAnothers: candidate, followingLink: false) { throw error }
+                candidate = Self.parent(of: candidate)
+            }
+        }
     }
+
+    /// In a user namespace, the folders of all users without a number there, root’s too, seem to be this one’s.
+    private static let anyOtherUser: uid_t = 65534
+    private static let seesEveryUser: Bool = {
+        let map = (try? InputFile.read("/proc/self/uid_map", atMost: 4096)) ?? []
+        return String(decoding: map, as: UTF8.self).split(whereSeparator: \.isWhitespace) == ["0", "0", "4294967295"]
+    }()
 
     /// The error that the folder, or its closest existing parent, belongs to another user than this one and root; nil if
     /// it does not. A file of that user is not damaged, and is not set aside. It preserves `errno`.
@@ -101,7 +113,8 @@ package struct Folder: Sendable {
     private func error(ifAnothers folder: String, followingLink: Bool) -> AuthError? {
         var found = stat()
         guard (followingLink ? stat(folder, &found) : lstat(folder, &found)) == 0,
-            ![0, geteuid()].contains(found.st_uid)
+            ![0, geteuid()].contains(found.st_uid),
+            followingLink || Self.seesEveryUser || found.st_uid != Self.anyOtherUser
         else { return nil }
         return AuthError(
             .store, .store, "\(location) is in a folder of another user, \(folder): \(Self.wayOut)", outcome: .notSent)

@@ -142,12 +142,13 @@ struct Profile: Hashable, Sendable {
     /// follow it there, and what it remembers would no longer be about its session.
     func requirePurpose(of line: SignInLine) throws {
         // A sign-in mends a damaged one.
-        guard !isDamaged, let known = try signIn?.purpose.words.shellLine,
-            try !known.isExactly(line.remembered.purpose.words.shellLine)
+        // Swift’s strings compare by canonical equivalence.
+        guard !isDamaged, let known = try signIn?.purpose.words,
+            try !known.map({ Array($0.utf8) }).elementsEqual(line.remembered.purpose.words.map { Array($0.utf8) })
         else { return }
         throw AuthError(
             .sessionReplaced, .store,
-            "the profile \(name.foundText) signs in with \(known) only. To give the name to another session, forget this one "
+            "the profile \(name.foundText) signs in with \(known.shellLine) only. To give the name to another session, forget this one "
                 + "first: sign-in logout --profile \(name) --forget", outcome: .notSent)
     }
 

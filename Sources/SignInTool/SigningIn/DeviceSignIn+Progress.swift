@@ -54,20 +54,28 @@ extension DeviceAuthorization {
             console.say("Or open this page and compare the code:")
             console.say("  \(verificationURIComplete.string.shownURL)")
         }
-        if let picture = QRCode((verificationURIComplete ?? verificationURI).string), picture.fits(.error) {
+        let warnings = warnings
+        if let picture = QRCode((verificationURIComplete ?? verificationURI).string),
+            picture.fits(.error, with: warnings)
+        {
             for line in picture.lines { Console.write(line + "\n", to: .error) }
         }
         // Last: what comes before could push it off the screen, and the provider chooses how long that is.
+        for line in warnings { console.say(line) }
+    }
+
+    private var warnings: [String] {
         let issuer = request.client.provider.issuer.url
-        console.say(
+        let own =
             "This command has requested the code at \(issuer.shownHost). Never enter a code that someone has sent you: it "
-                + "would sign in the sender as you.")
-        guard isElsewhere else { return }
+            + "would sign in the sender as you."
+        guard isElsewhere else { return [own] }
         let pages = [verificationURI, verificationURIComplete].compactMap { $0?.shownHost }
         let others = Set(pages).sorted().joined(separator: " and ")
-        console.say(
+        let warning =
             "Warning: the page is on \(others), but the code was requested at \(issuer.shownHost). Go on only if you "
-                + "know that they belong together.")
+            + "know that they belong together."
+        return [own, warning]
     }
 }
 

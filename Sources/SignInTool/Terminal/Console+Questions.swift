@@ -19,7 +19,7 @@ extension Console {
         for line in lines { show(line) }
         let screen = terminal_size(Self.isTerminal(.error) ? STDERR_FILENO : STDIN_FILENO)
         guard (lines + [question]).fit(columns: Int(screen.columns), rows: Int(screen.rows)) else {
-            say("That is more than your terminal shows at once, so you are not asked.")
+            show("That is more than your terminal shows at once, so you are not asked. Make it larger, and try again.")
             return false
         }
         guard input.discardTyped(), show(question) else { return false }

@@ -22,11 +22,13 @@ struct QRCode: Sendable {
     var columns: Int { width + 2 * Self.margin }
     var rows: Int { (columns + 1) / 2 }
 
-    /// Returns whether the stream is a terminal that can show the whole code in its colours, with a line to spare.
-    func fits(_ stream: Console.Stream) -> Bool {
+    /// Returns whether the stream is a terminal that can show the whole code in its colours, with these lines below it, and one
+    /// to spare.
+    func fits(_ stream: Console.Stream, with lines: [String]) -> Bool {
         guard variable("TERM") != "dumb" else { return false }
         let size = terminal_size(stream.rawValue)
-        return size.columns >= columns && size.rows > rows
+        let columns = Int(size.columns)
+        return columns >= self.columns && Int(size.rows) > rows + lines.rows(columns: columns)
     }
 
     /// The rows, in black on white. Themes do not change these color numbers, so that the code can be scanned on dark

@@ -53,8 +53,14 @@ extension [String] {
     /// Whether these lines are on a screen at the same time, with the line of the answer. A terminal that does not know its size
     /// has that of the usual one.
     func fit(columns: Int, rows: Int) -> Bool {
-        let (columns, rows) = (columns > 0 ? columns : 80, rows > 0 ? rows : 24)
-        return reduce(1) { $0 + Swift.max(1, ($1.cells + columns - 1) / columns) } <= rows
+        self.rows(columns: columns) < (rows > 0 ? rows : 24)
+    }
+
+    /// How many rows of a screen they take, at most. Some terminals show each part of an emoji by itself, and a wide character
+    /// leaves the last cell of a row empty.
+    func rows(columns: Int) -> Int {
+        let cells = Swift.max(2, columns > 0 ? columns : 80) - 1
+        return reduce(0) { $0 + Swift.max(1, ($1.unicodeScalars.reduce(0) { $0 + $1.cells } + cells - 1) / cells) }
     }
 }
 

@@ -51,7 +51,7 @@ struct AnothersFolderTests {
     }
 
     /// How another user leads root to a folder of root.
-    enum Way: CaseIterable { case folderAbove, link, linkAbove }
+    enum Way: CaseIterable { case folderAbove, link, linkAbove, linkOfRoot }
 
     @Test(arguments: Way.allCases, [true, false])
     func `nor in a folder of root to which that user leads`(way: Way, isAnothers: Bool) async throws {
@@ -61,9 +61,17 @@ struct AnothersFolderTests {
                 let own = folder + "/own"
                 let path: String
                 switch way {
-                case .folderAbove:
-                    path = own + "/of-root"
-                    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                case .folderAbove, .linkOfRoot:
+                    path = way == .folderAbove ? own + "/of-root" : target + "/link"
+                    if way == .linkOfRoot {
+                        try FileManager.default.createDirectory(
+                            atPath: own + "/of-root", withIntermediateDirectories: true)
+                        try FileManager.default.createSymbolicLink(
+                            atPath: path, withDestinationPath: own + "/of-root")
+                    }
+                    if way == .folderAbove {
+                        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+                    }
                 case .link, .linkAbove:
                     try FileManager.default.createSymbolicLink(atPath: own, withDestinationPath: target)
                     path = way == .link ? own : own + "/of-root"

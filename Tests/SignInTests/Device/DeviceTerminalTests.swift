@@ -21,8 +21,9 @@ struct DeviceTerminalTests {
 
     @Test(
         arguments: [
-            // The address with the code takes 29 modules, and the margin 4 on each side: 37 columns, 19 rows.
-            (100, 60, true), (37, 20, true), (36, 20, false), (37, 19, false),
+            // The address with the code takes 29 modules, and the margin 4 on each side: 37 columns, 19 rows. Below it are the
+            // sentence that says where it was requested, which takes 4 rows then, and the time.
+            (100, 60, true), (37, 24, true), (36, 24, false), (37, 23, false),
         ])
     func `the QR code is shown if it fits`(columns: Int, rows: Int, isThere: Bool) async throws {
         try await withDesk(.device) { fixture in

@@ -18,7 +18,8 @@ import Testing
     /// The last row is that of the answer.
     @Test(arguments: [
         (["a", "b"], 3, true), (["a", "b"], 2, false), (["a", ""], 3, true), (["a", ""], 2, false),
-        ([String(repeating: "漢", count: 40)], 2, true), ([String(repeating: "漢", count: 40) + "a"], 2, false),
+        ([String(repeating: "漢", count: 39)], 2, true), ([String(repeating: "漢", count: 40)], 2, false),
+        (["👩" + String(repeating: "🏽", count: 38)], 2, true), (["👩" + String(repeating: "🏽", count: 39)], 2, false),
         (Array(repeating: "a", count: 23), 0, true), (Array(repeating: "a", count: 24), 0, false),
     ])
     func `lines fit if a screen of 80 columns shows all of them`(lines: [String], rows: Int, fit: Bool) {

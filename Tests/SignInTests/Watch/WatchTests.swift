@@ -159,7 +159,7 @@ struct WatchTests {
             let pauses = try #require(try await resting(watch))
             let status = try String(contentsOfFile: "/proc/\(watch.id)/status", encoding: .utf8)
             let resident = try #require(status.firstMatch(of: /VmRSS:\s*(\d+) kB/).flatMap { Int($0.1) })
-            #expect(resident * 1024 < 12_000_000)
+            #expect(resident * 1024 < 8_000_000)
             // Dispatch would wake it every second. This needs real time, which the kernel counts.
             try await Task.sleep(for: .seconds(3))
             #expect(try await resting(watch) == pauses)
