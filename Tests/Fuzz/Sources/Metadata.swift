@@ -29,7 +29,7 @@ enum Metadata {
             }
             _ = (provider.idTokenSigningAlgorithms, provider.tokenEndpointAuthMethods, provider.scopes)
         } catch let error as AuthError {
-            expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "a refusal of several lines")
+            expect(error.message.isOneLine && error.message.unicodeScalars.count <= 4000, "a refusal of several lines")
         } catch { fatalError("another error: \(error)") }
     }
 

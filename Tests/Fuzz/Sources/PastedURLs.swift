@@ -15,7 +15,7 @@ enum PastedURLs {
             _ = try request.response(fromPasted: text)
             expect(query != nil, "accepted at another address")
         } catch let error as AuthError {
-            expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "an error of several lines")
+            expect(error.message.isOneLine && error.message.unicodeScalars.count <= 4000, "an error of several lines")
             if error.code == .wrongPaste { expect(!error.message.contains("stolen"), "a code in an error") }
             if query == nil { expect(error.code == .wrongPaste, "ended by a text that is no response: \(error.code)") }
         } catch { fatalError("another error: \(error)") }

@@ -74,6 +74,6 @@ enum SignedResponses {
     }
 
     private static func check(_ error: AuthError) {
-        expect(error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "a refusal of several lines")
+        expect(error.message.isOneLine && error.message.unicodeScalars.count <= 4000, "a refusal of several lines")
     }
 }

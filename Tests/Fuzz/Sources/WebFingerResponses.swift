@@ -32,7 +32,7 @@ enum WebFingerResponses {
                 expect(links.contains { $0["href"]?.string?.isExactly(issuer.string) == true }, "another issuer")
             } catch let error as AuthError {
                 expect(
-                    error.message.isOneLine && error.message.unicodeScalars.count <= 1000, "an error of several lines")
+                    error.message.isOneLine && error.message.unicodeScalars.count <= 4000, "an error of several lines")
             } catch { fatalError("another error: \(error)") }
         }
     }
