@@ -42,7 +42,7 @@ package struct DesktopSession: Sendable, Hashable {
             desktopOwner: owner(ofDesktop: environment["XAUTHORITY"])
                 ?? owner(ofDesktop: environment["XDG_RUNTIME_DIR"]),
             loginUser: loginUser, hasOtherUsers: nil,
-            hasEveryUser: words("/proc/self/uid_map") == ["0", "0", "4294967295"],
+            hasEveryUser: UserNamespace.hasEveryUser,
             hasWindowsKernel: words("/proc/sys/kernel/osrelease").joined().lowercased().contains("microsoft"),
             isFlatpak: access("/.flatpak-info", F_OK) == 0, defaultBrowser: DefaultBrowser.entry(in: environment))
     }
@@ -116,17 +116,14 @@ extension DesktopSession {
 
 /// The users whose programs are trusted.
 extension DesktopSession {
-    /// The number of every user without one in a user namespace (user_namespaces(7)).
-    private static let anyOtherUser: UInt32 = 65534
-
     /// Whether the user of this process can be told apart from others.
-    var hasOwnNumber: Bool { hasEveryUser || user != Self.anyOtherUser }
+    var hasOwnNumber: Bool { hasEveryUser || user != UserNamespace.anyOtherUser }
 
     /// The users that may own the browser, or none if that is unknown. Through `ssh -L`, a browser connects from a
     /// process of the user who is signed in by SSH.
     var users: Set<UInt32> {
         let known = callers + [loginUser, isSSHSession ? user : nil].compactMap { $0 }
-        return Set(known.filter { hasEveryUser || $0 != Self.anyOtherUser })
+        return Set(known.filter { hasEveryUser || $0 != UserNamespace.anyOtherUser })
     }
 
     /// Returns whether a user is this one, a trusted one or the system, and no other person.
@@ -135,7 +132,7 @@ extension DesktopSession {
     /// namespace, the latter stands for all users whose number is unknown there.
     func accepts(_ user: UInt32) -> Bool {
         trustedUsers.contains(user) || user == self.user || user < 1000
-            || (61184..<Self.anyOtherUser).contains(user) || user == Self.anyOtherUser && hasEveryUser
+            || (61184..<UserNamespace.anyOtherUser).contains(user) || user == UserNamespace.anyOtherUser && hasEveryUser
     }
 
     /// The users whose programs may connect. Root can read this process's memory in any case.

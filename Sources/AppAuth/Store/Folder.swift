@@ -95,13 +95,6 @@ package struct Folder: Sendable {
         }
     }
 
-    /// In a user namespace, the folders of all users without a number there, root’s too, seem to be this one’s.
-    private static let anyOtherUser: uid_t = 65534
-    private static let seesEveryUser: Bool = {
-        let map = (try? InputFile.read("/proc/self/uid_map", atMost: 4096)) ?? []
-        return String(decoding: map, as: UTF8.self).split(whereSeparator: \.isWhitespace) == ["0", "0", "4294967295"]
-    }()
-
     /// The error that the folder, or its closest existing parent, belongs to another user than this one and root; nil if
     /// it does not. A file of that user is not damaged, and is not set aside. It preserves `errno`.
     package var ofAnotherUser: AuthError? {
@@ -114,7 +107,8 @@ package struct Folder: Sendable {
         var found = stat()
         guard (followingLink ? stat(folder, &found) : lstat(folder, &found)) == 0,
             ![0, geteuid()].contains(found.st_uid),
-            followingLink || Self.seesEveryUser || found.st_uid != Self.anyOtherUser
+            // A folder above may be root’s, without a number in this namespace.
+            followingLink || found.st_uid != UserNamespace.anyOtherUser || UserNamespace.hasEveryUser
         else { return nil }
         return AuthError(
             .store, .store, "\(location) is in a folder of another user, \(folder): \(Self.wayOut)", outcome: .notSent)

@@ -11,8 +11,10 @@ extension Console {
     var canConverse: Bool { !json && canAsk && Self.isTerminal(.error) }
 
     /// Asks the user a question, below the lines that it is about. Everything but `y` and `yes` means no, and so does the lack
-    /// of a terminal, or one that is too small for all of that: servers decide how much it is, and nobody agrees to what they
-    /// have not seen. What was typed or pasted before the question is no answer to it.
+    /// of a terminal. What was typed or pasted before the question is no answer to it.
+    ///
+    /// Servers decide how long the lines are. If they do not fit on the terminal, the user is not asked: users agree only to
+    /// what they have seen.
     func ask(_ question: String, about lines: [String]) async throws -> Bool {
         guard let input, canAsk else { return false }
         let question = "\(question) Type y and Enter to go on, or only Enter to stop."
