@@ -68,6 +68,8 @@ struct RegistrationChangeTests {
             hold.release()
             #expect(await updating.value?.code == .store)
             #expect(await state.hasUnsavedTokens)
+            // The next request needs the token of the new one.
+            #expect(await state.record.client.registration?.metadata.clientName == "Renamed")
             await store.refuse(with: nil)
             tick.yield()
             try await waitUntil { await !state.hasUnsavedTokens }

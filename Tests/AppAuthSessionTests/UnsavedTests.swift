@@ -54,6 +54,23 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `a sign-out that the store has rejected is stored after a while without a call`() async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            defer { ticks.end() }
+            var environment = world.environment
+            environment.sleep = { _ in try await ticks.wait() }
+            _ = try await world.signIn(store: store)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            await store.refuse(with: TestStore.Refusal())
+            #expect(await authError { try await state.forget() }?.code == .store)
+            await store.refuse(with: nil)
+            #expect(await store.record != nil)
+            ticks.tick()
+            try await waitUntil { await store.record == nil }
+        }
+    }
+
     @Test func `the old refresh token is not presented while the new one is unsaved`() async throws {
         try await withRefusedTokens { world, store, first, _, _ in
             let second = try #require(await AuthState(restoring: store, environment: world.environment))

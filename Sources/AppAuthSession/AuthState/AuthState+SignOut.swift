@@ -135,13 +135,9 @@ extension AuthState {
     /// Revokes tokens that will not be used, after all earlier revocations. A sign-out and ``settle(atMost:)`` wait for it.
     func beginRevoking(_ revoke: @escaping @Sendable () async -> Void) {
         environment.logger.notice("session: revoking tokens that are no longer needed")
-        let previous = revoking
-        revocations += 1
-        revoking = Task {
+        revoking = Task { [previous = revoking] in
             await previous?.value
             await revoke()
-            revocations -= 1
-            if revocations == 0 { revoking = nil }
         }
     }
 

@@ -187,8 +187,7 @@ extension AuthState {
         _ = try await inTurn {
             let before = record
             do {
-                let (_, stored) = try await update(.registered(client), before, at: nil, under: lock)
-                if let stored { adopt(stored) }
+                _ = try await update(.registered(client), before, at: nil, under: lock)
             } catch {
                 // An unsaved sign-out removes the registration too.
                 if unsaved == nil {

@@ -40,9 +40,8 @@ public actor AuthState {
     var verifier: JWTVerifier
     let feed = ChangeFeed()
     let cache: TokenCache
-    /// The revocation that began last, if it has not ended, and the number of those that have not.
+    /// The revocation that began last. It waits for the earlier ones.
     var revoking: Task<Void, Never>?
-    var revocations = 0
     /// The tokens that the app has asked the provider to revoke.
     var revoked: Set<Secret> = []
     /// The change of the client's registration that began last.
