@@ -43,7 +43,7 @@ struct Password: Command {
         let client = try await client.configuration(
             clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
         ).client()
-        let store = try session.store(issuer: issuer, clientID: clientID).within(limit)
+        let store = try session.store(.client(Issuer(issuer), clientID)).within(limit)
         let replaceable = if let known { known } else { try await session.replaceable(in: store) }
         let former = try await session.former(in: store, at: issuer)
         let state = try await AuthState.present(

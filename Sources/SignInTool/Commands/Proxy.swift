@@ -116,14 +116,12 @@ struct Proxy: Command {
                 choosing: SessionOptions.choices(entries).map { .init(words: $0) })
         }
         var session = session
-        (session.profile, session.issuer, session.clientID) = (entry.profile, entry.name?.issuer, entry.name?.clientID)
-        if entry.profile != nil { (session.issuer, session.clientID) = (nil, nil) }
-        // The client may have another session at its usual place.
-        let usual = try entry.name.map { try StateFolder().store(.client(Issuer($0.issuer), $0.clientID)) }
-        if entry.profile == nil, let file = entry.store as? FileTokenStore,
-            file.path != usual?.path
-        {
+        if let profile = entry.profile {
+            session.profile = profile
+        } else if let file = entry.store as? FileTokenStore {
             session.store = .file(file.path)
+        } else {
+            (session.issuer, session.clientID) = (entry.name?.issuer, entry.name?.clientID)
         }
         return session
     }

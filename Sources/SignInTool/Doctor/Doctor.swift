@@ -103,7 +103,7 @@ struct Doctor: Command {
         guard let target, !target.configuration.clientID.isEmpty || session.profile != nil else {
             return try await sessionOptions.find(within: limit)
         }
-        return try session.store(issuer: target.issuer, clientID: target.configuration.clientID)
+        return try session.store(target.sessionName)
     }
 
     /// Returns the sign-in of a stored session, or the named one with the credentials of the session.

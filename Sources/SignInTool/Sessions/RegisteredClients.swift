@@ -13,6 +13,9 @@ struct RegisteredClient: Sendable {
     let path: String
 
     var isOurs: Bool { resource != nil }
+
+    /// The name of its session without a profile.
+    var sessionName: SessionName { SessionName(client.provider.issuer, client.id, for: resource) }
 }
 
 /// The clients that `sign-in register`, and sign-ins for a resource, have registered. Each is a protected file in the
@@ -36,8 +39,7 @@ struct RegisteredClients: Sendable {
     /// Some servers give every registration the same client ID: the user's client and that of each resource have files
     /// of their own.
     private func path(_ issuer: Issuer, _ clientID: String, for resource: String?) -> String {
-        let name = resource.map { "\(clientID) \($0)" } ?? clientID
-        return "\(path)/\(SessionName.client(issuer, name).fileName).json"
+        "\(path)/\(SessionName(issuer, clientID, for: resource).fileName).json"
     }
 
     /// Stores a client as it was registered, even if it cannot authenticate that way: the provider has created it

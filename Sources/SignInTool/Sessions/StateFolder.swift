@@ -18,8 +18,8 @@ struct StateFolder: Sendable {
         var name: (issuer: String, clientID: String)? {
             if case .success(let record) = record { return (record.client.provider.issuer.string, record.client.id) }
             switch StateFolder.name(of: store) {
-            case .client(let issuer, let id): return (issuer.string, id)
-            case .profile(let profile):
+            case .client(let issuer, let id)?, .resource(_, let issuer, let id)?: return (issuer.string, id)
+            case .profile(let profile)?:
                 guard let line = try? profile.signIn,
                     let issuer = line.value(of: "--issuer").flatMap({ try? Issuer($0) }),
                     let id = line.value(of: "--client-id")
@@ -72,6 +72,24 @@ struct StateFolder: Sendable {
         try names().sorted().compactMap { name in
             if name.hasSuffix(".json") { return FileTokenStore(path: "\(path)/\(name)") }
             return name.hasSuffix(".keyring") ? try keyring(notedIn: name) : nil
+        }
+    }
+
+    /// Returns the stores of a client's session without a profile: its own, or else those for resources.
+    func stores(of issuer: Issuer, _ clientID: String) throws -> [any TokenStore] {
+        let (name, file) = (SessionName.client(issuer, clientID), store(.client(issuer, clientID)))
+        let own: [any TokenStore] = StateFile.isThere(file.path) ? [file] : []
+        let found = own + (notedKeyring(name).map { [$0] } ?? [])
+        guard found.isEmpty else { return found }
+        return try stores().filter { store in
+            switch Self.name(of: store) {
+            case .resource(_, issuer, clientID)?: return true
+            case .some: return false
+            case nil:
+                // A digest. One that cannot be read may be this session.
+                guard let client = try? (store as? FileTokenStore)?.read()?.client else { return true }
+                return client.provider.issuer == issuer && client.id == clientID
+            }
         }
     }
 

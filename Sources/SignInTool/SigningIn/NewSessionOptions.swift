@@ -23,20 +23,19 @@ struct NewSessionOptions: ParsableArguments, Sendable {
     }
 
     /// Returns the store for the session. After storing it, call ``note(_:_:)``.
-    func store(issuer: String, clientID: String) throws -> any TokenStore {
-        let issuer = try Issuer(issuer)
-        let name = profile.map(SessionName.profile) ?? .client(issuer, clientID)
+    ///
+    /// - Parameter unnamed: The name of the session without a profile.
+    func store(_ unnamed: SessionName) throws -> any TokenStore {
+        let name = profile.map(SessionName.profile) ?? unnamed
         let found = try store?.store(name) ?? StateFolder().store(name)
         // Before the user signs in.
         if case .encrypted? = store { try StorePassphrase.require() }
         return found
     }
 
-    /// Throws if the sign-in would replace a session for something else, also one that has ended, which the options do not name:
-    /// helpers and proxies that name it would follow it to the other resource. Throws also if the sign-in would show an
-    /// authorization server the client of another, which only the profile remembers.
-    func requireRoom(
-        in place: any TokenStore, for resources: [String], at issuer: String, clientID: String?, _ console: Console
+    /// Throws if the sign-in would show an authorization server the client of another, which only the profile remembers.
+    func requireSameServer(
+        as issuer: String, of place: any TokenStore, clientID: String?, _ console: Console
     ) async throws {
         // Before the sign-in: afterwards, the options could not be stored.
         if profile != nil { _ = try SignInLine(console.arguments).remembered }
@@ -50,22 +49,6 @@ struct NewSessionOptions: ParsableArguments, Sendable {
                     + "there with --client-id. With --issuer and this issuer, a client is registered, and you agree to sign in "
                     + "wherever it leads you", outcome: .notSent)
         }
-        guard profile == nil, store?.path == nil else { return }
-        let session: AuthStateRecord?
-        do { session = try await place.load() } catch let error as AuthError
-            where [.damaged, .encryption].contains(error.storeProblem)
-        {
-            // It is refused, or replaced, when the store is written.
-            return
-        }
-        guard let session, Set(session.resources) != Set(resources) else { return }
-        // Some servers give every registration the same client ID: who names it has not named the client of that resource.
-        let known = try RegisteredClients.find(
-            issuer: session.client.provider.issuer.string, clientID: session.client.id, for: session.resources)
-        guard clientID == nil || known?.isOurs == true else { return }
-        throw WrongUsage(
-            "the same client has a session for something else: give this one a name with --profile"
-                + (known?.isOurs == true ? "" : ", or name the --client-id to replace that session"))
     }
 
     /// Returns the issuer of a profile's latest sign-in.

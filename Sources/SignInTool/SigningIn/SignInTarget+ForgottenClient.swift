@@ -19,10 +19,9 @@ extension SignInTarget {
     ) async throws -> Value {
         let replaceable = try await session.replaceable(console)
         func signIn(at chosen: SignInTarget) async throws -> Value {
-            let store = try session.store(issuer: chosen.issuer, clientID: chosen.configuration.clientID).within(limit)
+            let store = try session.store(chosen.sessionName).within(limit)
             let replaceable = if let replaceable { replaceable } else { try await session.replaceable(in: store) }
-            try await session.requireRoom(
-                in: store, for: chosen.resources, at: chosen.issuer, clientID: clientID, console)
+            try await session.requireSameServer(as: chosen.issuer, of: store, clientID: clientID, console)
             return try await body(chosen, store, replaceable)
         }
         let first = try await target(nil)
@@ -160,6 +159,6 @@ extension NewSessionOptions {
     }
 
     private static func store(of client: RegisteredClient) throws -> any TokenStore {
-        try StateFolder().store(.client(client.client.provider.issuer, client.client.id))
+        try StateFolder().store(client.sessionName)
     }
 }

@@ -19,6 +19,8 @@ struct SignInTarget {
     let options: AuthorizationRequest.Options
     /// The resources that the token is for, as they name themselves.
     let resources: [String]
+    /// The name of the session without a profile.
+    let sessionName: SessionName
     var issuer: String { configuration.issuer.string }
 
     /// - Parameters:
@@ -60,6 +62,9 @@ struct SignInTarget {
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }
         }
         (configuration.dpop, configuration.dpopKeyProvider) = (requiresDPoP ? .es256 : nil, binding.device)
+        sessionName = SessionName(
+            configuration.issuer, configuration.clientID,
+            for: isAutomatic ? registered?.resource ?? resources.first : nil)
         (isPortNamed, isScopeNamed) = (redirect?.namesPort == true, scope != nil)
         self.redirect =
             try redirect?.redirect(
@@ -105,5 +110,6 @@ struct SignInTarget {
             ?? .init()
         (isNew, isPortNamed, isScopeNamed, resources) = (false, false, true, record.resources)
         configuration.scope = scope
+        sessionName = registered?.sessionName ?? .client(configuration.issuer, configuration.clientID)
     }
 }

@@ -118,15 +118,6 @@ extension Remedy {
             fixture.provider.fault(.oauthError("invalid_client", .unauthorized), at: .token)
         },
         Remedy(
-            "the session of the same client is for something else", "sign-in login --resource API",
-            prints: "give this one a name with --profile", .adding("--profile other"), status: 2,
-            .demo { $0.resourceDescription = ResourceDescription(scopes: ["profile"]) }
-        ) { fixture in
-            try await fixture.signIn()
-            fixture.provider.fault(
-                .editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
-        },
-        Remedy(
             "a resource that requires more scopes than can be shown", "sign-in request API --step-up",
             prints: "with --scope. Sign in with: \(login)", .first(login + " --scope 'openid offline_access profile'")
         ) { fixture in

@@ -116,50 +116,36 @@ struct ResourceClientTests {
         }
     }
 
-    /// Some servers give every registration the same client ID. A helper for the resource may name the session.
-    @Test func `nor is a session for a resource by one of the user's client`() async throws {
-        try await withResourceProvider { fixture, url in
-            fixture.provider.fault(.editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
-            _ = try await fixture.run("login", "--json", "--resource", url).result()
-            let name = try #require(fixture.stored.first { $0.hasSuffix(".json") })
-            let file = URL(filePath: "\(fixture.sessions)/\(name)")
-            let session = try Data(contentsOf: file)
-            let register = [
-                "register", "--json", "--issuer", fixture.issuer, "--redirect-uri", "http://127.0.0.1/callback",
-            ]
-            _ = try await fixture.start(register).outcome().result()
-            let refused = try await fixture.run("login", "--json", "--issuer", fixture.issuer)
-            #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
-            #expect(try Data(contentsOf: file) == session)
-        }
-    }
-
-    @Test func `a session of a published client is not replaced by one for something else`() async throws {
-        try await withResourceProvider { fixture, url in
-            let document = "https://app.example/client.json"
-            fixture.provider.fault(
-                .editDocument { $0["client_id_metadata_document_supported"] = true }, at: .openIDConfiguration,
-                times: nil)
-            let session = ["--issuer", fixture.issuer, "--client-id", document]
-            let record = try AuthStateRecord(
-                client: Client(
-                    id: document, provider: ProviderMetadata(issuer: Issuer(fixture.issuer), endpoints: [:])),
-                accessToken: nil, refreshToken: Secret("kept"))
-            let name = FormParameters.encode("\(fixture.issuer) \(document)")
-            try await FileTokenStore(path: "\(fixture.sessions)/\(name).json").update { $0 = record }
-            let login = ["login", "--json", "--resource", url, "--client-document", document]
-            for isEnded in [false, true] {
-                // A helper may name the session, which must not become one for something else.
-                if isEnded {
-                    try CommandFixture.editSession(at: "\(fixture.sessions)/\(name).json") {
-                        $0["end"] = ["reason": "the provider has ended it", "date": 1_750_000_000]
-                    }
-                }
-                let refused = try await fixture.start(login).outcome()
-                #expect(refused.status == 2 && refused.errorLines.last?.contains("--profile") == true, "\(refused)")
+    /// Some servers give every registration the same client ID, and a client ID document has one.
+    @Test func `sessions of one client for two resources, and the user's own, have places of their own`() async throws {
+        var other = LocalProvider.Configuration.demo
+        other.resourceDescription = ResourceDescription(scopes: ["api"])
+        try await withLocalProvider(other) { second in
+            try await withResourceProvider {
+                $0.resources.append(second.url(.api))
+            } _: { fixture, url in
+                let (provider, issuer) = (fixture.provider, fixture.issuer)
+                provider.fault(.editDocument { $0["client_id"] = "demo" }, at: .clientRegistration, times: nil)
+                second.fault(
+                    .editDocument { $0["authorization_servers"] = [.string(issuer)] }, at: .resourceMetadata, times: nil
+                )
+                try await fixture.signIn()
+                let own = fixture.stored.filter { $0.hasSuffix(".json") }
+                _ = try await fixture.start(["login", "--json", "--resource", url]).outcome().result()
+                let first = try #require(fixture.stored.first { $0.hasSuffix(".json") && !own.contains($0) })
+                let helper = ["--host", "git.example.org", "--store", "file:\(fixture.sessions)/\(first)", "get"]
+                let request = "protocol=https\nhost=git.example.org\n\n"
+                let before = try await fixture.helper("git", helper, input: request).outcome()
+                #expect(before.status == 0 && before.output.contains("password="), "\(before)")
+                _ = try await fixture.start(["logout", "--json", "--store", "file:\(fixture.sessions)/\(first)"])
+                    .outcome().result()
+                let login = ["login", "--json", "--resource", second.url(.api)]
+                let client = try await fixture.start(login).outcome().result()["client_id"]
+                #expect(client == "demo")
+                let after = try await fixture.helper("git", helper, input: request).outcome()
+                #expect(after.status == 1 && after.output.isEmpty, "\(after)")
+                #expect(fixture.stored.filter { $0.hasSuffix(".json") }.count == 2)
             }
-            let state = try await fixture.start(["status", "--json"]).outcome().result()
-            #expect(state["sessions"]?.array?.first?["client_id"]?.string == session[3])
         }
     }
 

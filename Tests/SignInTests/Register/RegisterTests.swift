@@ -182,13 +182,15 @@ struct RegisterTests {
                     try await DeviceCode(process).decide("allow")
                     #expect(try await process.outcome().result()["client_id"] == "demo")
                 }
-                // Nor does the user's take the place of the session.
-                let line = ["login", "--json", "--issuer", fixture.issuer] + store
-                for named in [[], ["--client-id", "demo"]] {
-                    #expect(try await fixture.start(line + named, bus).outcome().status == 2)
-                }
-                let own = try await fixture.start(line + ["--profile", "own"], bus).outcome()
+                // Nor does the user's take the place of the session, which the client names until then.
+                let named = ["--json", "--issuer", fixture.issuer, "--client-id", "demo"] + store
+                let token = ["token"] + named
+                let first = try await fixture.start(token, bus).outcome().result()["access_token"]
+                let own = try await fixture.start(["login"] + named, bus).outcome()
                 #expect(try own.result()["client_id"] == "demo")
+                #expect(try await fixture.start(token, bus).outcome().result()["access_token"] != first)
+                _ = try await fixture.start(["logout"] + named, bus).outcome().result()
+                #expect(try await fixture.start(token, bus).outcome().result()["access_token"] == first)
             }
             #expect(fixture.provider.count(.clientRegistration) == 2, "each is kept")
         }
