@@ -45,10 +45,9 @@ public struct ProxyListener: Sendable {
             AuthError(.listener, .configuration, "no socket at \(path): \(why)", outcome: .notSent)
         }
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        guard let found = realpath(parent, nil) else { throw refusal("\(parent): \(SystemError.text(errno))") }
-        defer { free(found) }
         // Another user may be able to change a link in the given path later.
-        let place = String(cString: found)
+        let place: String
+        do { place = try realPath(parent) } catch { throw refusal("\(parent): \(error.text)") }
         var folder = place
         while true {
             var status = stat()

@@ -71,10 +71,7 @@ package struct DesktopSession: Sendable, Hashable {
 
     /// Returns the owner of a file of the desktop; nil if yet another user could have put it there, as in /tmp.
     package static func owner(ofDesktop path: String?) -> UInt32? {
-        guard let path, let found = realpath(path, nil) else { return nil }
-        defer { free(found) }
-        var place = String(cString: found)
-        guard let owner = owner(of: place) else { return nil }
+        guard let path, var place = try? realPath(path), let owner = owner(of: place) else { return nil }
         while place != "/", let end = place.lastIndex(of: "/") {
             place = end == place.startIndex ? "/" : String(place[..<end])
             var folder = stat()

@@ -24,11 +24,7 @@ struct DesktopFile: Sendable {
     /// Writes a new file next to the old one and renames it. Missing folders are created.
     func write(_ text: String) throws {
         // If the user has made the file a symbolic link, the link stays.
-        let target = realpath(path, nil).map { resolved in
-            defer { free(resolved) }
-            return String(cString: resolved)
-        }
-        let path = target ?? path
+        let path = (try? realPath(path)) ?? path
         try requireOwner(of: path)
         try makeFolder(of: path)
         var status = stat()

@@ -82,11 +82,7 @@ package struct Folder: Sendable {
         guard geteuid() == 0 else { return }
         if let error = ofAnotherUser { throw error }
         let existing = existing
-        let target = realpath(existing, nil).map { resolved in
-            defer { free(resolved) }
-            return String(cString: resolved)
-        }
-        for path in [existing, target ?? existing] {
+        for path in [existing, (try? realPath(existing)) ?? existing] {
             var candidate = path.hasPrefix("/") ? path : "./" + path
             while candidate != "/", candidate != "." {
                 if let error = error(ifAnothers: candidate, followingLink: false) { throw error }

@@ -9,9 +9,8 @@ package enum ThisProgram {
     ///   have been removed, and another user may have put a file there.
     package static func path() throws -> String {
         let own = "/proc/self/exe"
-        guard let resolved = realpath(own, nil) else { throw unknown(SystemError.text(errno)) }
-        defer { free(resolved) }
-        let path = String(cString: resolved)
+        let path: String
+        do { path = try realPath(own) } catch { throw unknown(error.text) }
         var (running, found) = (stat(), stat())
         guard stat(own, &running) == 0, stat(path, &found) == 0 else { throw unknown(SystemError.text(errno)) }
         guard running.st_dev == found.st_dev, running.st_ino == found.st_ino else {
