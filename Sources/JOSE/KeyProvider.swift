@@ -86,9 +86,10 @@ extension KeyProvider {
             return rawValue
         }
         guard name == Self.pkcs11.rawValue else { return nil }
+        // The provider also takes `&` for the end of an attribute.
         let parts = rawValue.dropFirst("pkcs11:".count).split(separator: ";")
         let attributes = Set(parts.map { $0.prefix { $0 != "=" } })
-        guard rawValue.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "?") }),
+        guard rawValue.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?&".utf8.contains($0) }),
             !attributes.isDisjoint(with: ["token", "serial"]), !attributes.contains(where: { $0.hasPrefix("pin") })
         else { throw JOSEError("expected the URI of a token without a PIN, for example pkcs11:token=Work") }
         func escaped(_ bytes: some Sequence<UInt8>) -> String {

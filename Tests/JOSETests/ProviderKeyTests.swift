@@ -131,6 +131,7 @@ struct ProviderKeyTests {
             ("pkcs11:token=Work", true), ("pkcs11:serial=12;object=login", true), ("pkcs11:token=a%20b;id=%01", true),
             ("pkcs11", false), ("pkcs11:", false), ("pkcs11:object=login", false), ("pkcs11:token=a b", false),
             ("pkcs11:token=Work?pin-value=1234", false), ("pkcs11:token=Work;pin-value=1234", false),
+            ("pkcs11:token=Work&pin-value=1234", false),
             ("pkcs11:token=Work;pin-source=/pin", false), ("pkcs11:token=W\u{e4}rk", false),
             ("pkcs11:token=a\nb", false),
         ])

@@ -114,12 +114,16 @@ extension SessionOptions {
     /// The words for the provider and the client, of which there is no session.
     ///
     /// If only a resource has named the issuer, `--issuer` would be the user's agreement to it. A client that has no file may
-    /// have had one, if sign-ins have registered others there: then nothing says whether it is the user's.
+    /// have had one, if sign-ins have registered others there: then nothing says whether it is the user's. Nor does anything for
+    /// one that is published (`--client-document`).
     private func wordsOfClient(_ console: Console) -> [String] {
         let known = issuer.flatMap { try? RegisteredClients.all(at: $0) } ?? []
-        let named = known.first { $0.client.id == clientID }
-        if let resource = named?.resource { return [SignInLine.resource, resource] }
-        if clientID != nil, named == nil, known.contains(where: \.isOurs) { return [] }
+        let meant = clientID.map { id in known.filter { $0.client.id == id } } ?? known
+        let resources = Set(meant.compactMap(\.resource))
+        if meant.allSatisfy(\.isOurs), !resources.isEmpty {
+            return resources.count == 1 ? resources.flatMap { [SignInLine.resource, $0] } : []
+        }
+        if let clientID, meant.isEmpty, clientID.contains("://") || known.contains(where: \.isOurs) { return [] }
         // On a terminal, it asks for what is missing.
         let isKnown = console.canConverse || issuer.map(RegisteredClients.mayHaveAny(at:)) ?? true
         return (issuer.map { ["--issuer", $0] } ?? [])

@@ -72,6 +72,22 @@ struct AgreementLineTests {
         }
     }
 
+    /// With the issuer alone, the line would be the user's own choice of it.
+    @Test(arguments: [["token"], ["request", "http://127.0.0.1:1"], ["userinfo"]])
+    func `after a sign-out, no line names an issuer that only a resource has named`(command: [String]) async throws {
+        try await withResourceProvider { fixture, url in
+            _ = try await fixture.run("login", "--json", "--resource", url).result()
+            _ = try await fixture.run("logout", "--json").result()
+            let document = "https://app.example/client.json"
+            for client in [[], ["--client-id", document]] {
+                let line = command + ["--json", "--issuer", fixture.issuer] + client
+                let message = try await fixture.start(line).outcome().failure(1, "sign_in_required")
+                #expect(!message.contains("--issuer"), "\(message)")
+                #expect(message.contains("--resource \(url)") == client.isEmpty, "\(message)")
+            }
+        }
+    }
+
     /// The document in which a server names the page of another one. The sign-in reads both.
     enum Document: CaseIterable { case openIDConnect, authorizationServer }
 
