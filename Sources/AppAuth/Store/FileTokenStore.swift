@@ -85,6 +85,7 @@ public struct FileTokenStore: TokenStore {
     /// folder does not exist, the closest existing parent is checked.
     public func prepare() async throws {
         try await onThread(named: "appauth-store", of: location, nil) { [file, folder, lock] in
+            try file.file.requireReplaceable()
             _ = try hintingAtDiscard { try file.read() }
             try folder.probe(bytes: Self.probedRoom)
             try lock.check()

@@ -1,5 +1,6 @@
 internal import AppAuthConcurrency
 internal import AppAuthProtocol
+internal import CShims
 internal import Glibc
 
 /// A file that only its user can read, and that is read, replaced and removed as a whole: a session, a registered client, or
@@ -72,6 +73,14 @@ package struct OwnedFile: Sendable {
         // If the file was made readable for others, restore its mode.
         if status.st_mode & 0o077 != 0 { fchmod(descriptor, 0o600) }
         return content
+    }
+
+    /// Throws if no other file can take the place of this one: a container may have mounted the file, and not its folder.
+    func requireReplaceable() throws {
+        guard shims_is_mount_point(path) != 0 else { return }
+        throw AuthError(
+            .store, .store, "\(location) is mounted by itself, so it cannot be replaced. Mount its folder instead",
+            outcome: .notSent)
     }
 
     /// Writes a new file and renames it.

@@ -41,6 +41,7 @@ struct SessionFile: Sendable {
     /// Reads the session, and reserves room for new tokens. A disk that fills up after a refresh token was sent would cost the
     /// session. The caller must hold the lock.
     func prepare(_ commitment: Commitment) throws -> AuthStateRecord? {
+        try file.requireReplaceable()
         guard let record = try recovered(read()) else { return nil }
         let size = try encode(record).count + Self.growth
         try commitment.make()

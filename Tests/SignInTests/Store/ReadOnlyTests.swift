@@ -22,6 +22,22 @@ struct ReadOnlyTests {
         }
     }
 
+    @Test(
+        .enabled("this system allows no mounts (unshare --mount)") {
+            try await Namespace.isPossible(Namespace.readOnly(FileManager.default.temporaryDirectory.path))
+        })
+    func `a session whose file is mounted by itself is used until its token expires`() async throws {
+        try await withDesk { fixture in
+            try await fixture.signIn()
+            let file = try #require(fixture.stored.first { $0.hasSuffix(".json") })
+            let path = "\(fixture.sessions)/\(file)"
+            try await expectUse(fixture) { arguments in
+                let prefix = Namespace.replacing(path, by: path) + [try BuiltProducts.path("sign-in")]
+                return try fixture.start(prefix, arguments)
+            }
+        }
+    }
+
     @Test func `a session in a folder without write permission is used until its token expires`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
