@@ -48,7 +48,7 @@ public final class AuthenticatedURLSession: Sendable {
         try request.refuseUnsafeURL()
         let token = try await state.freshAccessToken()
         let first = try await send(request, token)
-        guard state.environment.dialect.refusesToken(first.transportResponse), request.httpBodyStream == nil,
+        guard state.environment.dialect.refuses(token, in: first.transportResponse), request.httpBodyStream == nil,
             await state.mayReplace(token, of: request.url?.host ?? "")
         else { return (first.data, first.head) }
         state.reject(token)

@@ -88,7 +88,9 @@ package struct JWK: Sendable, Hashable {
 
     private static func bytes(_ name: String, in object: JSON.Object) throws(JOSEError) -> [UInt8] {
         let text = try text(name, in: object)
-        guard let bytes = text.flatMap(Base64URL.decode) else {
+        // RFC 7515 §2: without padding, but some providers add it. It changes no key.
+        let unpadded = text.map { String($0.reversed().drop { $0 == "=" }.reversed()) }
+        guard let bytes = unpadded.flatMap(Base64URL.decode) else {
             throw JOSEError(
                 "expected the JWK’s \(name.foundText) in base64url, found \(text == nil ? "none" : "other characters")")
         }

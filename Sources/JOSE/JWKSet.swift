@@ -26,4 +26,9 @@ package struct JWKSet: Sendable {
     package func candidates(kid: String?, algorithm: SignatureAlgorithm) -> [VerificationKey] {
         keys.filter { key in (kid.map { key.jwk.kid?.isExactly($0) == true } ?? true) && key.jwk.fits(algorithm) }
     }
+
+    /// Returns the keys without a name that fit the algorithm. Some providers name their key only in the header.
+    package func unnamed(algorithm: SignatureAlgorithm) -> [VerificationKey] {
+        keys.filter { $0.jwk.kid == nil && $0.jwk.fits(algorithm) }
+    }
 }

@@ -326,7 +326,7 @@ struct UnsavedTests {
         try await World.run { world in
             let store = TestStore()
             let state = try await world.signIn(store: store)
-            world.provider.fault(.editDocument { $0["token_type"] = nil }, at: .token)
+            world.provider.fault(.editDocument { $0["token_type"] = "mac" }, at: .token)
             await store.refuse(with: TestStore.Refusal(), after: 1)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .invalidResponse)
             #expect(await state.hasUnsavedTokens)

@@ -48,6 +48,17 @@ import Testing
         #expect(try JWKSet(json).json == json)
     }
 
+    @Test func `padding at the end of a member changes no key, and other characters make it none`() throws {
+        let json = try jwk("rfc7515-a2", "1")
+        let n = try #require(json["n"]?.string)
+        var object = try #require(json.object)
+        for (text, isKey) in [(n + "=", true), (n + "==", true), ("=" + n, false), (n + "= ", false), (n + "+", false)]
+        {
+            object["n"] = .string(text)
+            #expect(((try? JWK(.object(object)))?.material == (try JWK(json).material)) == isKey, "\(text.suffix(4))")
+        }
+    }
+
     @Test func `the header's kid and algorithm choose the keys`() throws {
         let set = try JWKSet([
             "keys": [

@@ -58,12 +58,20 @@ extension AuthorizationRequest {
         if let name = compared.repeatedName {
             throw refusal("expected each parameter once, found \(name.foundText) twice")
         }
-        try checkIssuer(parameters.values("iss").first)
         // RFC 6749 §3.1: a parameter without a value counts as absent.
-        if let error = parameters.values("error").first, !error.isEmpty {
-            let server = OAuthError(
-                error: error, errorDescription: parameters.values("error_description").first,
-                errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
+        let server = parameters.values("error").first.flatMap { error in
+            error.isEmpty
+                ? nil
+                : OAuthError(
+                    error: error, errorDescription: parameters.values("error_description").first,
+                    errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
+        }
+        do { try checkIssuer(parameters.values("iss").first) } catch var error as AuthError {
+            // Whoever has sent it: the user learns what it says, and nothing follows from it.
+            if let server { error.message += ". The response says: \(server.summary)" }
+            throw error
+        }
+        if let server {
             let code = AuthError.Code(server: server.error)
             throw AuthError(
                 code, .authorization,

@@ -95,6 +95,9 @@ extension TransportResponse {
     /// Whether a resource reports the token as invalid in this response (RFC 6750 §3.1, RFC 9449 §7.1).
     package var saysInvalidToken: Bool { status == .unauthorized && tokenErrors.contains("invalid_token") }
 
+    /// Whether a resource may report the token as invalid: it gives no other reason for its 401.
+    package var mayRefuseToken: Bool { status == .unauthorized && tokenErrors.allSatisfy { $0 == "invalid_token" } }
+
     /// Whether the userinfo endpoint may mean that the token is invalid. The endpoint is the issuer's own, so a 401
     /// without a reason is about the token, and several providers have the reason only in the body, or with status 400.
     package var mayMeanInvalidToken: Bool {

@@ -30,14 +30,16 @@ package struct ResponseObject {
     }
 
     /// - Parameters:
-    ///   - response: A response of type application/json.
+    ///   - response: A response whose body is a JSON object. RFC 6749 §5.1 demands the type application/json, but some servers
+    ///     name another one, or none.
     ///   - refuse: Creates the error from a message.
     package init(_ response: TransportResponse, refuse: @escaping @Sendable (String) -> AuthError) throws {
-        guard response.mediaType == "application/json" else {
-            throw refuse("expected content of type application/json, found \(response.mediaType?.foundText ?? "none")")
-        }
         let json: JSON
-        do { json = try response.parsedBody } catch { throw refuse("\(error)") }
+        do { json = try response.parsedBody } catch {
+            let type = response.mediaType
+            guard type != "application/json" else { throw refuse("\(error)") }
+            throw refuse("expected content of type application/json, found \(type?.foundText ?? "none")")
+        }
         try self.init(json, refuse: refuse)
     }
 

@@ -101,7 +101,7 @@ extension Client {
     /// Core §3.1.3.7 steps 6 to 8, in every flow and for every JWT: TLS does not replace a signature.
     ///
     /// The provider's metadata must list the algorithm (RFC 8725 §3.1), or the client's registration name it. The key
-    /// must have the header's kid and fit the algorithm by its alg, use and kty.
+    /// must have the header's kid, or none if no key has that one, and fit the algorithm by its alg, use and kty.
     func checkSignature(
         of jws: JWS, algorithms: [String], keys: KeySet?
     ) throws(JOSEError) -> SignatureFinding {
@@ -123,7 +123,9 @@ extension Client {
             throw JOSEError("expected a 'kid', since \(candidates.count) keys fit \(name), found none")
         }
         if candidates.contains(where: { jws.isSigned(by: $0, algorithm: algorithm) }) { return .valid }
-        return candidates.isEmpty ? .keyUnknown : .keyDiffers
+        guard candidates.isEmpty else { return .keyDiffers }
+        let unnamed = keys.jwks.unnamed(algorithm: algorithm)
+        return unnamed.contains { jws.isSigned(by: $0, algorithm: algorithm) } ? .valid : .keyUnknown
     }
 
     func checkAlgorithm(_ name: String, isOneOf algorithms: [String]) throws(JOSEError) {

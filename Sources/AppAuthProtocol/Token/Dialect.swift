@@ -28,6 +28,12 @@ public struct Dialect: Sendable {
     /// sense. By default, a 401 with `invalid_token` (RFC 6750 §3.1).
     public var refusesToken: @Sendable (TransportResponse) -> Bool = \.saysInvalidToken
 
+    /// Whether a response means that this token is invalid. Of a token whose lifetime the server has not told (Salesforce), the
+    /// end shows only in a 401, which need not give a reason (RFC 6750 §3.1).
+    package func refuses(_ token: AccessToken, in response: TransportResponse) -> Bool {
+        refusesToken(response) || token.expiresAt == nil && response.mayRefuseToken
+    }
+
     /// Creates the standard dialect.
     public init() {}
 

@@ -55,11 +55,11 @@ package struct TokenResponse: Sendable {
             return error
         }
         accessToken = try object.required("access_token", object.secret)
-        let type = try object.required("token_type", object.string)
+        let type = try object.string("token_type")
         // RFC 6749 §7.1: a token of an unknown type must not be used. RFC 9449 §5: nor one that is not bound to the
-        // key, if the request asked for that.
-        guard let known = TokenType(wire: type), known == expectedType else {
-            throw object.refusal("expected the token type \(expectedType.rawValue), found \(type.foundText)")
+        // key, if the request asked for that. Several servers leave the type out, although it is required (RFC 6749 §5.1).
+        guard let known = type.map(TokenType.init(wire:)) ?? .bearer, known == expectedType else {
+            throw object.refusal("expected the token type \(expectedType.rawValue), found \(type?.foundText ?? "none")")
         }
         tokenType = known
         refreshToken = try object.secret("refresh_token")

@@ -5,10 +5,12 @@ public enum TokenType: String, Sendable, Hashable {
     /// Only the holder of the bound key may use the token (RFC 9449).
     case dpop = "DPoP"
 
-    /// Finds a type by its name in any case (RFC 6749 §5.1).
+    /// Finds a type by its name in any case (RFC 6749 §5.1). Apigee's servers call a bearer token `BearerToken`.
     init?(wire: String) {
-        let types: [TokenType] = [.bearer, .dpop]
-        guard let type = types.first(where: { $0.rawValue.lowercased() == wire.lowercased() }) else { return nil }
-        self = type
+        switch wire.lowercased() {
+        case "bearer", "bearertoken": self = .bearer
+        case "dpop": self = .dpop
+        default: return nil
+        }
     }
 }

@@ -78,7 +78,8 @@ extension AuthState {
         let token = try await freshAccessToken()
         let first = try request(token)
         let response = try await send(first, with: token, stage: stage)
-        let isRefused = environment.dialect.refusesToken(response) || stage == .userInfo && response.mayMeanInvalidToken
+        let isRefused =
+            environment.dialect.refuses(token, in: response) || stage == .userInfo && response.mayMeanInvalidToken
         guard isRefused, await mayReplace(token, of: first.head.authority ?? "") else { return response }
         reject(token)
         // The next request gets another token, even if this one cannot be sent once more.

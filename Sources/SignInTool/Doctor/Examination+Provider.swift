@@ -46,8 +46,11 @@ extension Examination {
         }
         let provider = client.provider
         if configuration.requestsIDToken, let keys = provider[.keys] {
-            try await check("keys", otherwise: .keysUnusable) { _ in
+            try await check("keys", otherwise: .keysUnusable) { examination in
                 let set = try KeySet(try await environment.document(at: keys, stage: .keys).json)
+                if set.jwks.keys.isEmpty {
+                    examination.add(Finding(.keysUnusable, "no key at \(keys.shownHost) can verify a signature"))
+                }
                 return "\(set.jwks.keys.count) at \(keys.shownHost)"
             }
         }

@@ -43,8 +43,11 @@ struct IDTokenKeyTests {
         #expect(try verifies([signer.jwk(), other.jwk(kid: "key-2", use: "enc")], by: signer))
     }
 
-    @Test func `a token with a kid is not verified by a key without one`() throws {
-        #expect(try !verifies([signer.jwk(kid: nil)]))
+    @Test func `a token with a kid is verified by a key without one only if no key has that kid`() throws {
+        #expect(try verifies([other.jwk(kid: "key-2"), signer.jwk(kid: nil)]))
+        #expect(try !verifies([other.jwk(), signer.jwk(kid: nil)]))
+        #expect(try !verifies([other.jwk(kid: nil)]))
+        #expect(try !verifies([signer.jwk(kid: "key-2")]))
     }
 
     @Test(arguments: [

@@ -316,6 +316,10 @@ extension DoctorTests {
             $0.fixture.provider.fault(.htmlPage, at: .keys, times: nil)
             try await $0.examine()
         },
+        .init("keys-unusable") {
+            $0.fixture.provider.fault(.editDocument { $0["keys"] = [] }, at: .keys, times: nil)
+            try await $0.examine()
+        },
         .init("pkce-unsupported") {
             $0.edit { $0["code_challenge_methods_supported"] = ["plain"] }
             try await $0.examine()

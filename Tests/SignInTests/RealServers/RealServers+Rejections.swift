@@ -42,6 +42,23 @@ extension RealServer {
         }
 
     static let refusedScopes: [RealServer] = [
+        RealServer(
+            "Salesforce", 2026, "no expires_in, and an API reports a dead token with 401 and no reason", "one refresh"
+        ) {
+            try await withDesk { fixture in
+                let refused = Fault.status(
+                    .unauthorized, json: [["message": "Session expired", "errorCode": "INVALID_SESSION_ID"]])
+                fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
+                try await fixture.signIn()
+                fixture.provider.fault(refused, at: .api)
+                #expect(try await fixture.run("request", fixture.provider.url(.api)).status == 0)
+                #expect(fixture.provider.count(.token) == 2)
+                // The end of the new token is known.
+                fixture.provider.fault(refused, at: .api)
+                #expect(try await fixture.run("request", fixture.provider.url(.api)).status == 1)
+                #expect(fixture.provider.count(.token) == 2)
+            }
+        },
         RealServer("any", 2026, "userinfo refuses a token with 403, or for its scope", "no refresh") {
             try await withDesk { fixture in
                 try await fixture.signIn()
@@ -52,7 +69,7 @@ extension RealServer {
                 }
                 #expect(fixture.provider.count(.token) == 1)
             }
-        }
+        },
     ]
 
     /// What the provider answers to a client that does not authenticate, or not as it should, with the methods that its

@@ -28,6 +28,23 @@ extension RealServer {
                     }
                 }
             },
+            RealServer(
+                "django-oauth-toolkit", 2026, "iss is announced, and missing beside an error",
+                "refused, and the error is shown"
+            ) {
+                try await withDesk { fixture in
+                    try await withRequest(at: fixture) { request in
+                        let query = "state=\(request.state.reveal())&error=invalid_scope&error_description=nope"
+                        let error = refusal { try request.response(fromQuery: query) }
+                        #expect(error?.code == .invalidRedirect)
+                        #expect(
+                            error?.message.hasSuffix("The response says: invalid_scope: 'nope'") == true,
+                            "\(error as Any)")
+                        let foreign = refusal { try request.response(fromQuery: "state=x" + query.dropFirst(6)) }
+                        #expect(foreign == nil)
+                    }
+                }
+            },
             RealServer("Fief", 2025, "prompt=consent is refused with login_required", "the hint names --prompt login") {
                 try await withDesk { fixture in
                     fixture.provider.fault(
@@ -90,6 +107,38 @@ extension RealServer {
                 _ = try await fixture.login("--max-age", "3600").result()
                 fixture.provider.fault(.editIDToken { $0.claims["auth_time"] = "now" }, at: .token)
                 try await fixture.login("--max-age", "3600").failure(1, "invalid_id_token")
+            }
+        },
+        RealServer("LinkedIn", 2026, "token_type is missing", "it is Bearer, unless a key is bound") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editDocument { $0["token_type"] = nil }, at: .token, times: nil)
+                _ = try await fixture.login().result()
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                try await fixture.login("--dpop").failure(1, "invalid_response")
+            }
+        },
+        RealServer("Apigee", 2026, "token_type is BearerToken", "it is Bearer, unless a key is bound") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editDocument { $0["token_type"] = "BearerToken" }, at: .token, times: nil)
+                _ = try await fixture.login().result()
+                try await fixture.login("--dpop").failure(1, "invalid_response")
+            }
+        },
+        RealServer("CAS", 2026, "the token response has the type of a text, of a page, or none", "accepted") {
+            try await withDesk { fixture in
+                for type in ["text/plain", "text/html; charset=utf-8", nil] {
+                    fixture.provider.fault(.editReply { $0.headers[.contentType] = type }, at: .token, times: nil)
+                    _ = try await fixture.login().result()
+                    fixture.provider.clearFaults()
+                }
+            }
+        },
+        RealServer("any", 2026, "token_type is another one, or the response is a page", "refused") {
+            try await withDesk { fixture in
+                fixture.provider.fault(.editDocument { $0["token_type"] = "mac" }, at: .token)
+                try await fixture.login().failure(1, "invalid_response")
+                fixture.provider.fault(.htmlPage, at: .token)
+                try await fixture.login().failure(1, "invalid_response")
             }
         },
         RealServer("Twitch", 2026, "scope is an array", "accepted") {
