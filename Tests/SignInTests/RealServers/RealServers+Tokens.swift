@@ -45,6 +45,23 @@ extension RealServer {
                     }
                 }
             },
+            RealServer(
+                "Microsoft Entra", 2026, "prompt=consent is refused with access_denied and AADSTS90094",
+                "the hint names --prompt select_account"
+            ) {
+                try await withDesk { fixture in
+                    fixture.provider.fault(
+                        .redirectedError("access_denied&error_description=AADSTS90094:+x", fixture.issuer),
+                        at: .interaction,
+                        times: nil)
+                    let message = try await fixture.login().failure(1, "access_denied")
+                    #expect(message.contains("--prompt select_account"), "\(message)")
+                    let named = try await fixture.login("--prompt", "consent").failure(1, "access_denied")
+                    #expect(!named.contains("--prompt"), "\(named)")
+                    fixture.provider.clearFaults()
+                    _ = try await fixture.login("--prompt", "select_account").result()
+                }
+            },
             RealServer("Fief", 2025, "prompt=consent is refused with login_required", "the hint names --prompt login") {
                 try await withDesk { fixture in
                     fixture.provider.fault(
