@@ -37,8 +37,8 @@ public final class AuthenticatedURLSession: Sendable {
 
     /// Sends a request with a valid access token and returns the response, regardless of its status.
     ///
-    /// If the response says that the token is invalid (RFC 6750 §3.1, or ``Dialect/refusesToken``), the request is sent
-    /// once more with a new token. It is not sent again if the session cannot renew itself, or if the body is a stream,
+    /// If the response says that the token is invalid (as for ``AuthState/send(_:)``), the request is sent once more with a
+    /// new token. It is not sent again if the session cannot renew itself, or if the body is a stream,
     /// which can be read only once.
     ///
     /// - Throws: ``AuthError``, as ``AuthState/authenticate(_:)``; ``AuthError/Code/transport``,

@@ -84,8 +84,8 @@ public struct FileTokenStore: TokenStore {
     /// Reads the session and checks that its lock can be used, and that its folder is writable and has room. If the
     /// folder does not exist, the closest existing parent is checked.
     public func prepare() async throws {
-        try await onThread(named: "appauth-store", of: location, nil) { [file, folder, lock] in
-            try file.file.requireReplaceable()
+        try await onThread(named: "appauth-store", of: location, nil) { [ownedFile, file, folder, lock] in
+            try ownedFile.requireReplaceable()
             _ = try hintingAtDiscard { try file.read() }
             try folder.probe(bytes: Self.probedRoom)
             try lock.check()

@@ -59,15 +59,14 @@ extension AuthorizationRequest {
             throw refusal("expected each parameter once, found \(name.foundText) twice")
         }
         // RFC 6749 §3.1: a parameter without a value counts as absent.
-        let server = parameters.values("error").first.flatMap { error in
-            error.isEmpty
-                ? nil
-                : OAuthError(
-                    error: error, errorDescription: parameters.values("error_description").first,
-                    errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
+        var server: OAuthError?
+        if let error = parameters.values("error").first, !error.isEmpty {
+            server = OAuthError(
+                error: error, errorDescription: parameters.values("error_description").first,
+                errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
         }
         do { try checkIssuer(parameters.values("iss").first) } catch var error as AuthError {
-            // Whoever has sent it: the user learns what it says, and nothing follows from it.
+            // Another provider may have sent it, so it is only shown.
             if let server { error.message += ". The response says: \(server.summary)" }
             throw error
         }

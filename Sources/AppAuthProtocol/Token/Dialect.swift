@@ -25,7 +25,8 @@ public struct Dialect: Sendable {
     }
 
     /// Returns whether a resource's response reports the token as invalid, so that a retry with a new token makes
-    /// sense. By default, a 401 with `invalid_token` (RFC 6750 §3.1).
+    /// sense. By default, a 401 with `invalid_token` (RFC 6750 §3.1). If the server has not said when a token expires, a 401
+    /// without a reason counts too, whatever this returns.
     public var refusesToken: @Sendable (TransportResponse) -> Bool = \.saysInvalidToken
 
     /// Whether a response means that this token is invalid. Of a token whose lifetime the server has not told (Salesforce), the

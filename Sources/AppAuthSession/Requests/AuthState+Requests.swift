@@ -6,8 +6,9 @@ extension AuthState {
     /// response, even with an error status.
     ///
     /// If the response is a 401 with `invalid_token`, or one that ``Dialect/refusesToken`` treats in the same way, the
-    /// token is refreshed and the request is sent once more, with its body. Redirects are not followed, since they
-    /// could send the token to another host.
+    /// token is refreshed and the request is sent once more, with its body. So it is after a 401 without a reason, if the
+    /// server has not said when the token expires. Redirects are not followed, since they could send the token to another
+    /// host.
     ///
     /// - Parameter request: A request to an https URL, or to http on loopback. Send a token only to its own servers.
     /// - Throws: ``AuthError``, as ``freshAccessToken(minimumValidity:forceRefresh:parameters:)`` and the transport do;

@@ -34,7 +34,7 @@ extension Logout {
         console.say("  \(uri)")
     }
 
-    /// The port of a sign-in that names none is another one each time, so nobody can register it.
+    /// Without --redirect-port, each sign-in has another port, so nobody can register it.
     static func sayHowToFixThePort(of uri: String, _ signIn: SignInLine, _ console: Console) {
         guard let port = (try? SecureURL(uri))?.port, RedirectOptions.isChosenByKernel(port) else { return }
         console.say("The port is another one after each sign-in. To register one that stays, sign in with it:")

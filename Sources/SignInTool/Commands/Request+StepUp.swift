@@ -84,7 +84,7 @@ extension Request {
             console.say("\(demand). Signing in again.")
             return true
         }
-        // Whoever has to agree must see all of it.
+        // Users agree only to what they have seen.
         guard challenge.canBeShown(with: scope) else {
             let (what, option) =
                 if !scope.isEmpty {

@@ -105,8 +105,8 @@ extension StoredToken {
             guard let folder = try? StateFolder() else { return nil }
             // A note represents a session in the keyring: finding it needs neither libsecret nor the bus.
             if let issuer, let clientID {
-                guard let found = try? folder.stores(of: issuer, clientID), found.count < 2 else { return nil }
-                return found.isEmpty ? folder.store(.client(issuer, clientID)) : found[0] as? FileTokenStore
+                guard let found = try? folder.stores(of: issuer, clientID), found.count == 1 else { return nil }
+                return found[0] as? FileTokenStore
             }
             guard let all = try? folder.stores() else { return nil }
             let files = all.compactMap { $0 as? FileTokenStore }

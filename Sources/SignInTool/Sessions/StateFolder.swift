@@ -75,13 +75,14 @@ struct StateFolder: Sendable {
         }
     }
 
-    /// Returns the stores of a client's session without a profile: its own, or else those for resources.
+    /// Returns the stores of a client's session without a profile: its own, or else those for resources. If there is none, its
+    /// own file, which does not exist.
     func stores(of issuer: Issuer, _ clientID: String) throws -> [any TokenStore] {
-        let (name, file) = (SessionName.client(issuer, clientID), store(.client(issuer, clientID)))
-        let own: [any TokenStore] = StateFile.isThere(file.path) ? [file] : []
-        let found = own + (notedKeyring(name).map { [$0] } ?? [])
-        guard found.isEmpty else { return found }
-        return try stores().filter { store in
+        let name = SessionName.client(issuer, clientID)
+        let (file, keyring) = (store(name), notedKeyring(name))
+        if StateFile.isThere(file.path) { return [file] + (keyring.map { [$0] } ?? []) }
+        if let keyring { return [keyring] }
+        let found = try stores().filter { store in
             switch Self.name(of: store) {
             case .resource(_, issuer, clientID)?: return true
             case .some: return false
@@ -91,6 +92,7 @@ struct StateFolder: Sendable {
                 return client.provider.issuer == issuer && client.id == clientID
             }
         }
+        return found.isEmpty ? [file] : found
     }
 
     /// Returns all stores that may hold a session, and those of the profiles, which may be elsewhere, with the profiles.

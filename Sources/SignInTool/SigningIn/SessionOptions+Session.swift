@@ -28,9 +28,7 @@ extension SessionOptions {
             stores = ((try? StateFolder().stores(of: issuer, id)) ?? []).filter { $0 is KeyringTokenStore }
             if stores.isEmpty { return SessionName.client(issuer, id).keyring }
         case (.keyring, nil): stores = try await KeyringTokenStore.allOfSignIn(within: limit)
-        case (nil, (let issuer, let id)?):
-            stores = try StateFolder().stores(of: issuer, id)
-            if stores.isEmpty { return try StateFolder().store(.client(issuer, id)) }
+        case (nil, (let issuer, let id)?): stores = try StateFolder().stores(of: issuer, id)
         case (nil, nil): stores = try StateFolder().stores()
         }
         // With only one store there is nothing to choose, so it is not read here.

@@ -1,0 +1,133 @@
+import AppAuth
+import AppAuthConcurrency
+import AppAuthProtocol
+import AppAuthTestProvider
+import Foundation
+import HTTPTypes
+import JOSE
+import TestFixtures
+import Testing
+
+extension RealServer {
+    /// The redirect.
+    static let responses: [RealServer] =
+        refusedDefaults + [
+            RealServer("a proxy of two providers", 2025, "error_description twice", "the error is shown") {
+                try await withDesk { fixture in
+                    try await withRequest(at: fixture) { request in
+                        let query =
+                            "state=\(request.state.reveal())&error=access_denied&error_description=a&error_description=b"
+                        let iss = "&iss=\(FormParameters.encode(fixture.issuer))"
+                        #expect(refusal { try request.response(fromQuery: query + iss) }?.code == .accessDenied)
+                        for double in ["&error=access_denied", iss] {
+                            let error = refusal { try request.response(fromQuery: query + iss + double) }
+                            #expect(error?.code == .invalidRedirect, "\(double)")
+                        }
+                        let code = "state=\(request.state.reveal())&code=a&x=1&x=2" + iss
+                        #expect(refusal { try request.response(fromQuery: code) }?.code == .invalidRedirect)
+                    }
+                }
+            },
+            RealServer(
+                "django-oauth-toolkit", 2026, "iss is announced, and missing beside an error",
+                "refused, and the error is shown"
+            ) {
+                try await withDesk { fixture in
+                    try await withRequest(at: fixture) { request in
+                        let query = "state=\(request.state.reveal())&error=invalid_scope&error_description=nope"
+                        let error = refusal { try request.response(fromQuery: query) }
+                        #expect(error?.code == .invalidRedirect)
+                        #expect(
+                            error?.message.hasSuffix("The response says: invalid_scope: 'nope'") == true,
+                            "\(error as Any)")
+                        let foreign = refusal { try request.response(fromQuery: "state=x" + query.dropFirst(6)) }
+                        #expect(foreign == nil)
+                    }
+                }
+            },
+            RealServer(
+                "Microsoft Entra", 2026, "prompt=consent is refused with access_denied and AADSTS90094",
+                "the hint names --prompt select_account"
+            ) {
+                try await withDesk { fixture in
+                    fixture.provider.fault(
+                        .redirectedError("access_denied&error_description=AADSTS90094:+x", fixture.issuer),
+                        at: .interaction,
+                        times: nil)
+                    let message = try await fixture.login().failure(1, "access_denied")
+                    #expect(message.contains("--prompt select_account"), "\(message)")
+                    let named = try await fixture.login("--prompt", "consent").failure(1, "access_denied")
+                    #expect(!named.contains("--prompt"), "\(named)")
+                    fixture.provider.clearFaults()
+                    _ = try await fixture.login("--prompt", "select_account").result()
+                }
+            },
+            RealServer("Fief", 2025, "prompt=consent is refused with login_required", "the hint names --prompt login") {
+                try await withDesk { fixture in
+                    fixture.provider.fault(
+                        .redirectedError("login_required", fixture.issuer), at: .interaction, times: nil)
+                    let message = try await fixture.login().failure(1, "login_required")
+                    #expect(message.contains("--prompt login"), "\(message)")
+                    let named = try await fixture.login("--prompt", "consent").failure(1, "login_required")
+                    #expect(!named.contains("--prompt login"), "\(named)")
+                    fixture.provider.clearFaults()
+                    _ = try await fixture.login("--prompt", "login").result()
+                }
+            },
+        ]
+
+    /// The scopes that the provider refuses, and those of the sign-in that succeeds.
+    private static let refusedDefaults: [RealServer] =
+        ([
+            (["offline_access"], "openid profile"), (["offline_access", "profile"], "openid"),
+        ] as [([String], String)]).map { refused, scope in
+            RealServer(
+                "a provider that lists scopes which this client may not have", 2026,
+                "the default scope is refused (invalid_scope) for \(refused.joined(separator: ", "))",
+                "login goes on with \(scope), and says so; a scope of --scope stays"
+            ) {
+                try await withDesk { fixture in
+                    fixture.provider.fault(
+                        .redirectedError("invalid_scope", fixture.issuer, count: refused.count), at: .interaction,
+                        times: nil)
+                    let outcome = try await fixture.login()
+                    #expect(try outcome.result()["scope"]?.string == scope, "\(outcome)")
+                    #expect(
+                        outcome.errors.contains(
+                            "Signing in again with the scope '\(scope)'. Another one can be named with"))
+                    fixture.provider.clearFaults()
+                    fixture.provider.fault(
+                        .redirectedError("invalid_scope", fixture.issuer), at: .interaction, times: nil)
+                    try await fixture.login("--scope", "openid offline_access").failure(1, "invalid_scope")
+                }
+            }
+        }
+
+    private static func withRequest(
+        at fixture: CommandFixture, _ body: (AuthorizationRequest) async throws -> Void
+    ) async throws {
+        let provider = try await Discovery.onLoopback.metadata(for: Issuer(fixture.issuer))
+        try await body(
+            AuthorizationRequest(
+                client: Client(id: "demo", provider: provider), redirectURI: "http://127.0.0.1:9/callback"))
+    }
+}
+
+extension Fault {
+    /// Sends the browser back with an error in place of the code, so many times.
+    fileprivate static func redirectedError(_ code: String, _ issuer: String, count: Int = .max) -> Fault {
+        let rest = LockedValue(count)
+        return .editReply { reply in
+            guard let location = reply.headers[.location], let url = try? SecureURL(location), let query = url.query,
+                let state = FormParameters(decoding: query)?.values("state").first,
+                rest.withLock({ rest in
+                    defer { rest -= 1 }
+                    return rest > 0
+                })
+            else { return }
+            reply.headers[.location] =
+                String(location.prefix { $0 != "?" })
+                + "?error=\(code)&state=\(state)&iss=\(FormParameters.encode(issuer))"
+        }
+    }
+}
