@@ -8,7 +8,7 @@ package struct ListenerLimits: Sendable {
     package var requestTime = Duration.seconds(5)
     /// The time for the peer to read its response and close.
     package var farewellTime = Duration.seconds(1)
-    /// The time for the browser to fetch and read the last page, measured from the outcome.
+    /// The time for the browser to ask for the last page, measured from the outcome.
     package var pageTime = Duration.seconds(1)
     /// The time for the last page if the caller's task is cancelled. It suffices for a browser that is already waiting.
     package var hurriedPageTime = Duration.milliseconds(50)

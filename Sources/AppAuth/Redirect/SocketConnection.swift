@@ -45,6 +45,8 @@ struct SocketConnection<Request> {
     var isWaiting: Bool { if case .waiting = stage { true } else { false } }
     var isOver: Bool { if case .over = stage { true } else { false } }
 
+    var isSendingPage: Bool { if case .sending = stage { carriesPage } else { false } }
+
     func isLate(_ now: Instant) -> Bool { deadline.map { $0 <= now } ?? false }
 
     /// The events to poll for.

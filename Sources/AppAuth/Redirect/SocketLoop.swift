@@ -43,7 +43,9 @@ struct SocketLoop<Rules: ConnectionRules> {
         var deadline = pageDeadline ?? now + limits.pageTime
         if orders.isHurried { deadline = min(deadline, now + limits.hurriedPageTime) }
         pageDeadline = deadline
-        return now >= deadline || pageWasRead && !connections.contains(where: \.carriesPage)
+        if pageWasRead && !connections.contains(where: \.carriesPage) { return true }
+        // A page that is being sent has the time of its connection.
+        return now >= deadline && (orders.isHurried || !connections.contains(where: \.isSendingPage))
     }
 
     /// Serves a request: reads what has arrived, finds the next step, matches a redirect, and responds.
@@ -95,7 +97,9 @@ struct SocketLoop<Rules: ConnectionRules> {
             let isKept = connection.isWaiting && Rules.keepsAbandonedRedirects
             return pollfd(fd: isKept ? -1 : connection.descriptor, events: connection.events, revents: 0)
         }
-        let deadlines = connections.compactMap(\.deadline) + [pageDeadline, acceptsAgain].compactMap { $0 }
+        let deadlines =
+            connections.compactMap(\.deadline)
+            + [pageDeadline.flatMap { $0 > now ? $0 : nil }, acceptsAgain].compactMap { $0 }
         let milliseconds = deadlines.min().map { $0 > now ? ($0 - now) / .milliseconds(1) : 0 }
         let timeout = milliseconds.map { Int32($0.rounded(.up)) } ?? -1
         if poll(&polled, nfds_t(polled.count), timeout) < 0 {

@@ -96,6 +96,24 @@ struct ListenerEndTests {
         #expect(try sockets.areClosed)
     }
 
+    @Test func `a page that is being sent when its time is over arrives whole`() async throws {
+        var limits = ListenerLimits()
+        (limits.pageTime, limits.requestTime) = (.milliseconds(100), .seconds(120))
+        let listener = try LoopbackRedirectListener(limits: limits)
+        async let query = listener.redirect(state: "s")
+        let uri = listener.redirectURI
+        // Slower than the kernel's buffers are filled.
+        async let page = onThread { try run("curl", ["-sSL", "--limit-rate", "8M", "\(uri)?state=s"]) }
+        _ = try await query
+        let html = String(repeating: "<p>Signed in</p>\n", count: 1 << 20)
+        var last = CompletionPage.signedIn()
+        last.replacement = .html(html)
+        let start = ContinuousClock.now
+        await listener.finish(with: last)
+        #expect(ContinuousClock.now - start > limits.pageTime)
+        #expect(String(decoding: try await page, as: UTF8.self) == html)
+    }
+
     @Test(arguments: [true, false])
     func `a browser that went away before the outcome has not read it`(stays: Bool) async throws {
         var limits = ListenerLimits()

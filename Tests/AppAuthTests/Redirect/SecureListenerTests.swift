@@ -95,6 +95,7 @@ struct SecureListenerTests {
 
     @Test func `a page larger than the buffers of the kernel arrives whole`() async throws {
         let html = String(repeating: "<p>Signed in</p>\n", count: 1 << 20)
+        let listener = try Self.listener(files) { $0.requestTime = .seconds(120) }
         let uri = listener.redirectURI
         async let page = curl("-L", uri + "?state=right")
         _ = try await listener.redirect(state: "right")
