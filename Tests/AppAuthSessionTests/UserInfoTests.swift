@@ -43,9 +43,9 @@ struct UserInfoTests {
 
     @Test(arguments: [
         Fault.htmlPage, .respond(.json(["248289761001"])),
-        .respond(Reply(.ok, type: "text/plain", #"{"sub":"248289761001"}"#)),
         .respond(Reply(.ok, type: "application/json", #"{"sub":"248289761001","sub":"248289761001"}"#)),
-        .respond(Reply(.ok, body: Array(#"{"sub":"248289761001"}"#.utf8))), .redirect(to: "https://evil.example"),
+        .respond(Reply(.ok, type: "application/jwt", #"{"sub":"248289761001"}"#)),
+        .respond(Reply(.ok, type: "text/plain", "sub: 248289761001")), .redirect(to: "https://evil.example"),
         .status(.internalServerError),
     ])
     func `a response that is no strict JSON object is refused`(fault: Fault) async throws {
@@ -54,6 +54,17 @@ struct UserInfoTests {
             world.provider.fault(fault, at: .userInfo)
             #expect(await authError { try await state.userInfo() }?.code == .invalidResponse)
             world.provider.fault(.respond(.json(["sub": "248289761001"])), at: .userInfo)
+            #expect(try await state.userInfo().subject == "248289761001")
+        }
+    }
+
+    @Test(arguments: [nil, "text/plain", "text/html"])
+    func `a JSON object counts, whatever type a server gives it`(type: String?) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let body = #"{"sub":"248289761001"}"#
+            let reply = type.map { Reply(.ok, type: $0, body) } ?? Reply(.ok, body: Array(body.utf8))
+            world.provider.fault(.respond(reply), at: .userInfo)
             #expect(try await state.userInfo().subject == "248289761001")
         }
     }

@@ -98,12 +98,17 @@ extension TransportResponse {
     /// Whether a resource may report the token as invalid: it gives no other reason for its 401.
     package var mayRefuseToken: Bool { status == .unauthorized && tokenErrors.allSatisfy { $0 == "invalid_token" } }
 
-    /// Whether the userinfo endpoint may mean that the token is invalid. The endpoint is the issuer's own, so a 401
+    /// Whether the userinfo endpoint may mean that this token is invalid. The endpoint is the issuer's own, so a 401
     /// without a reason is about the token, and several providers have the reason only in the body, or with status 400.
-    package var mayMeanInvalidToken: Bool {
-        guard status == .unauthorized || status == .badRequest else { return false }
+    /// Salesforce responds with 403, and does not tell how long its tokens live.
+    package func mayMean(invalid token: AccessToken) -> Bool {
         let reason = tokenErrors.first ?? (try? parsedBody)?["error"]?.string
-        return reason == "invalid_token" || reason == nil && status == .unauthorized
+        return switch status {
+        case .unauthorized: reason == nil || reason == "invalid_token"
+        case .badRequest: reason == "invalid_token"
+        case .forbidden: reason == nil && token.expiresAt == nil
+        default: false
+        }
     }
 
     /// The errors in the challenges for a token.

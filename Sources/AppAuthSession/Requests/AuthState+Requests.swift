@@ -80,7 +80,7 @@ extension AuthState {
         let first = try request(token)
         let response = try await send(first, with: token, stage: stage)
         let isRefused =
-            environment.dialect.refuses(token, in: response) || stage == .userInfo && response.mayMeanInvalidToken
+            environment.dialect.refuses(token, in: response) || stage == .userInfo && response.mayMean(invalid: token)
         guard isRefused, await mayReplace(token, of: first.head.authority ?? "") else { return response }
         reject(token)
         // The next request gets another token, even if this one cannot be sent once more.

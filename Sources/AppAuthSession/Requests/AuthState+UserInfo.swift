@@ -38,16 +38,12 @@ extension AuthState {
 
     private func claims(in response: TransportResponse) async throws -> Claims {
         do {
-            switch response.mediaType {
-            case "application/json":
+            guard response.mediaType == "application/jwt" else {
                 try environment.allowPlain(.userInfo)
                 return try Claims(ResponseObject(response, refuse: Self.refusal).members)
-            case "application/jwt":
-                let token = String(decoding: response.body, as: UTF8.self)
-                return try await verifier.userInfo(in: token, refusal: Self.refusal)
-            case let found:
-                throw Self.refusal("expected application/json or application/jwt, found \(found ?? "none")")
             }
+            let token = String(decoding: response.body, as: UTF8.self)
+            return try await verifier.userInfo(in: token, refusal: Self.refusal)
         } catch let error as JOSEError {
             throw Self.refusal("\(error)")
         }

@@ -36,17 +36,23 @@ struct ChallengeTests {
 
     /// The userinfo endpoint has no other reason to reject a token of its issuer.
     @Test func `the userinfo endpoint may leave out the reason, or the status`() {
+        let token = AccessToken(value: Secret("a"), received: .current, lifetime: .seconds(60))
         let body = Array(#"{"error":"invalid_token"}"#.utf8)
-        #expect(response([]).mayMeanInvalidToken)
-        #expect(response(["Bearer"], body: Array(#"{"detail":"Unauthorized"}"#.utf8)).mayMeanInvalidToken)
-        #expect(response([], 400, body: body).mayMeanInvalidToken)
+        #expect(response([]).mayMean(invalid: token))
+        #expect(response(["Bearer"], body: Array(#"{"detail":"Unauthorized"}"#.utf8)).mayMean(invalid: token))
+        #expect(response([], 400, body: body).mayMean(invalid: token))
         for field in ["Bearer", #"Basic error="x""#, #"Bearer error="invalid_token""#, #"error="invalid_token""#] {
-            #expect(response([field], body: body).mayMeanInvalidToken, "\(field)")
+            #expect(response([field], body: body).mayMean(invalid: token), "\(field)")
         }
-        #expect(!response([#"Bearer error="insufficient_scope""#], body: body).mayMeanInvalidToken)
-        for status in [200, 400, 403, 404, 500] { #expect(!response([], status).mayMeanInvalidToken, "\(status)") }
-        #expect(!response([], 500, body: body).mayMeanInvalidToken)
-        #expect(!response([#"Bearer error="insufficient_scope""#]).mayMeanInvalidToken)
+        #expect(!response([#"Bearer error="insufficient_scope""#], body: body).mayMean(invalid: token))
+        for status in [200, 400, 403, 404, 500] { #expect(!response([], status).mayMean(invalid: token), "\(status)") }
+        #expect(!response([], 500, body: body).mayMean(invalid: token))
+        #expect(!response([#"Bearer error="insufficient_scope""#]).mayMean(invalid: token))
+        // Only then may 403 mean the end of the token.
+        let endless = AccessToken(value: Secret("a"), received: .current, lifetime: nil)
+        #expect(response([], 403).mayMean(invalid: endless))
+        #expect(!response([#"Bearer error="insufficient_scope""#], 403).mayMean(invalid: endless))
+        #expect(!response([], 500).mayMean(invalid: endless))
     }
 
     @Test(arguments: [200, 400, 403, 407, 500])

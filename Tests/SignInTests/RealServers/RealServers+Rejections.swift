@@ -43,7 +43,9 @@ extension RealServer {
 
     static let refusedScopes: [RealServer] = [
         RealServer(
-            "Salesforce", 2026, "no expires_in, and an API reports a dead token with 401 and no reason", "one refresh"
+            "Salesforce", 2026,
+            "no expires_in, and a dead token is reported without a reason: 401 by an API, 403 by userinfo",
+            "one refresh"
         ) {
             try await withDesk { fixture in
                 let refused = Fault.status(
@@ -57,6 +59,12 @@ extension RealServer {
                 fixture.provider.fault(refused, at: .api)
                 #expect(try await fixture.run("request", fixture.provider.url(.api)).status == 1)
                 #expect(fixture.provider.count(.token) == 2)
+                fixture.provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token)
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                fixture.provider.fault(
+                    .respond(Reply(.forbidden, type: "text/plain", "Bad_OAuth_Token")), at: .userInfo)
+                _ = try await fixture.run("userinfo", "--json").result()
+                #expect(fixture.provider.count(.token) == 4)
             }
         },
         RealServer("any", 2026, "userinfo refuses a token with 403, or for its scope", "no refresh") {
