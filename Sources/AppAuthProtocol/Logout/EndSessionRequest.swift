@@ -2,11 +2,14 @@ internal import JOSE
 
 /// A request that the browser opens at the provider to sign out there (OpenID Connect RP-Initiated Logout §2).
 public struct EndSessionRequest: Sendable {
-    /// The URL for the browser. It contains the ID token: keep it out of logs, terminals and argument lists.
+    /// The URL for the browser. It contains the ID token, unless it would then be longer than 2,048 bytes, which several servers
+    /// refuse: keep it out of logs, terminals and argument lists.
     public let url: Secret
     /// The URL without the ID token, for display if there is no browser. The provider then asks the user to confirm.
     public let urlWithoutHint: String
     private let state: Secret
+    /// Longer ones are refused by IIS, as it is configured by default, and by Microsoft Entra.
+    private static let longest = 2048
 
     /// Creates a request.
     ///
@@ -27,7 +30,9 @@ public struct EndSessionRequest: Sendable {
         }
         urlWithoutHint = endpoint.appending(parameters)
         parameters.append("id_token_hint", idToken?.rawValue.reveal())
-        url = Secret(endpoint.appending(parameters))
+        // §2: the hint is only recommended. The request has the client ID, and without the hint, the provider may ask the user.
+        let complete = endpoint.appending(parameters)
+        url = Secret(complete.utf8.count <= Self.longest ? complete : urlWithoutHint)
     }
 
     /// Returns whether a query that the browser returned with is the response to this request: its state must be the

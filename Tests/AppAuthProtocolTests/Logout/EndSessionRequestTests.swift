@@ -31,6 +31,21 @@ struct EndSessionRequestTests {
         #expect(request.url.reveal() == request.urlWithoutHint)
     }
 
+    @Test(arguments: [(2048, true), (2049, false)])
+    func `an ID token that makes the URL too long is left out`(size: Int, isSent: Bool) async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            func request(_ padding: Int) throws -> EndSessionRequest {
+                let path = String(repeating: "a", count: padding)
+                return try EndSessionRequest(record: record, postLogoutRedirectURI: "http://127.0.0.1:9/" + path)
+            }
+            let padding = size - (try request(0).url.reveal().utf8.count)
+            let padded = try request(padding)
+            #expect(padding > 0 && padded.urlWithoutHint.utf8.count < 2048)
+            #expect((padded.url.reveal() != padded.urlWithoutHint) == isSent)
+        }
+    }
+
     // oidcc-client-test-rp-init-logout, …-other-state, …-no-state
     @Test(arguments: [
         ("state=STATE", true), ("a=b&state=STATE", true), ("", false), ("state=", false), ("state=other", false),
