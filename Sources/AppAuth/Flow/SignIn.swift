@@ -101,8 +101,9 @@ public struct SignIn: SignInFlow {
         /// once; the wait goes on. If the provider does not accept the request, it says so only on its page. The user or
         /// you can compare the client ID, the redirect URI and the scopes with what is registered there.
         case stillWaiting(AuthorizationRequest)
-        /// A redirect without the state of this request arrived and was rejected. The wait goes on.
-        case foreignRedirect
+        /// A redirect without the state of this request arrived and was rejected. The wait goes on. Anybody may have sent it. If it
+        /// had no state, `error` is its standard error code: some servers leave the state out of a refusal.
+        case foreignRedirect(error: AuthError.Code?)
         /// The response to this request arrived, from the browser or pasted by the user.
         case redirected
         /// The tokens are verified and stored.
@@ -176,7 +177,7 @@ public struct SignIn: SignInFlow {
                 .wait(pasted: pasted?()) { match in
                     try await listener.redirect { query in
                         let response = match(query)
-                        if response == nil { ignoreRedirect() }
+                        if response == nil { ignoreRedirect(query) }
                         return response
                     }
                 }
@@ -196,9 +197,9 @@ public struct SignIn: SignInFlow {
     }
 
     /// RFC 6749 §10.12: a redirect without the request's state is not the response, regardless of its sender.
-    private func ignoreRedirect() {
+    private func ignoreRedirect(_ query: String) {
         configuration.environment.logger.notice("redirect: ignored, because it lacks the state of this sign-in")
-        observe(.foreignRedirect)
+        observe(.foreignRedirect(error: AuthorizationRequest.unattributedError(inQuery: query)))
     }
 
     /// Opens a one-time URL of this process. The authorization URL is chosen by the provider and must not reach a

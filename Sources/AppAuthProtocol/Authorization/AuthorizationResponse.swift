@@ -104,6 +104,24 @@ extension AuthorizationRequest {
         return parameters
     }
 
+    /// Returns the error of a query without any `state`, if it is a code of RFC 6749 §4.1.2.1, Core §3.1.2.6 or RFC 8707 §2.
+    ///
+    /// Several servers leave out the state beside an error. Anybody may have sent it, so it ends nothing, and words of the
+    /// sender's own are not shown.
+    package static func unattributedError(inQuery query: String) -> AuthError.Code? {
+        guard let parameters = FormParameters(decoding: query), parameters.values("state").isEmpty,
+            let error = parameters.values("error").first, errorCodes.contains(error)
+        else { return nil }
+        return AuthError.Code(server: error)
+    }
+
+    private static let errorCodes: Set<String> = [
+        "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type", "invalid_scope",
+        "server_error", "temporarily_unavailable", "interaction_required", "login_required",
+        "account_selection_required", "consent_required", "invalid_request_uri", "invalid_request_object",
+        "request_not_supported", "request_uri_not_supported", "registration_not_supported", "invalid_target",
+    ]
+
     private func isAnswered(by parameters: FormParameters) -> Bool {
         parameters.values("state").contains { constantTimeEqual($0, state.reveal()) }
     }

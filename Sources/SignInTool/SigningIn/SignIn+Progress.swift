@@ -67,9 +67,9 @@ extension SignIn {
             ways.offerPasting()
             if canUseDevice { ways.offerDevice() }
         case .wrongPaste(let error): console.say("That address can’t be used: \(error.message).")
-        case .foreignRedirect:
-            console.sayOnce(
-                "The browser came back without the state of this sign-in. Still waiting.")
+        case .foreignRedirect(let error):
+            let what = error.map { "with the error \($0.rawValue), and " } ?? ""
+            console.sayOnce("The browser came back \(what)without the state of this sign-in. Still waiting.")
         case .provider(let provider):
             console.log("discovery: the metadata has everything that the sign-in needs")
             if configuration.dpop != nil { console.sayIfWithoutDPoP(provider) }

@@ -70,6 +70,28 @@ struct WaitingTests {
         }
     }
 
+    /// Several servers leave the state out of a refusal. Anybody may have sent it, so only standard codes are shown.
+    @Test(arguments: [
+        ("error=invalid_scope&error_description=Call%20us", "with the error invalid_scope, and without"),
+        ("error=call_us", "without"), ("state=x&error=invalid_scope", "without"),
+        ("state=&error=invalid_scope", "without"),
+        ("error=invalid_scope&error=call_us", "with the error invalid_scope, and without"),
+    ])
+    func `an error without the state is reported, and ends nothing`(query: String, words: String) async throws {
+        try await withDesk { fixture in
+            let process = try fixture.start(fixture.loginArguments(["--no-browser"]))
+            let redirects = try await Redirects(process)
+            #expect(try await redirects.status(query) == 400)
+            _ = try await process.line {
+                $0 == "The browser came back \(words) the state of this sign-in. Still waiting."
+            }
+            try await redirects.signIn()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(!outcome.errors.contains("Call us") && !outcome.errors.contains("call_us"), "\(outcome)")
+        }
+    }
+
     @Test func `a redirect without the state is reported once`() async throws {
         try await withDesk { fixture in
             let process = try fixture.start(fixture.loginArguments(["--no-browser", "--verbose"]))
