@@ -105,6 +105,20 @@ struct RefreshedIDTokenTests {
         }
     }
 
+    @Test func `they are looked for where the app has found the metadata`() async throws {
+        try await World.run { world in
+            let old = try await world.signIn().record.outdated("id_token_signing_alg_values_supported", ["ES256"])
+            var record = try AuthStateRecord(decoding: old, from: "test")
+            record.client.provider.location = try SecureURL(world.provider.url(.oauthMetadata))
+            let state = try #require(await AuthState(restoring: TestStore(record), environment: world.environment))
+            let discoveries = world.provider.count(.openIDConfiguration)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.openIDConfiguration) == discoveries)
+            #expect(world.provider.count(.oauthMetadata) == 1)
+            #expect(await state.record.client.provider.location == record.client.provider.location)
+        }
+    }
+
     @Test func `metadata that an app has put together is not changed`() async throws {
         try await World.run { world in
             var record = try await world.signIn().record

@@ -16,6 +16,7 @@ extension Client {
             "id": .string(id), "authentication": .object(authentication), "provider": .object(provider.document),
         ]
         if provider.isDiscovered { json["isDiscovered"] = true }
+        json["metadataURL"] = provider.location.map { .string($0.string) }
         json["namedBy"] = provider.resource.map { .string($0.string) }
         if provider.servesResource { json["servesResource"] = true }
         json["agreedTo"] = (provider.agreement?.elsewhere).map { .array($0.map { .string($0.string) }) }
@@ -31,6 +32,7 @@ extension Client {
         let authentication = try json.object("authentication")
         var provider = try ProviderMetadata(document: json.value("provider"))
         provider.isDiscovered = try json.optional("isDiscovered") { try $0.bool($1) } ?? false
+        provider.location = try json.optional("metadataURL") { try SecureURL($0.string($1)) }
         provider.resource = try json.optional("namedBy") { try SecureURL($0.string($1)) }
         provider.servesResource = try json.optional("servesResource") { try $0.bool($1) } ?? false
         provider.agreement = try provider.resource.flatMap { resource in

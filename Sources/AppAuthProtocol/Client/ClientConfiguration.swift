@@ -12,6 +12,9 @@ public struct ClientConfiguration: Sendable {
     public var issuer: Issuer
     /// The provider's metadata, for a provider without discovery. If nil, it is fetched from the issuer.
     public var provider: ProviderMetadata?
+    /// Where the provider's metadata is, if that does not follow from the issuer, as at Azure AD B2C. The document must name
+    /// the issuer all the same.
+    public var metadataURL: SecureURL?
     /// The client ID.
     public var clientID: String
     /// How the client authenticates. If nil: with ``clientSecret``, by a method that the provider lists; without a secret,
@@ -56,6 +59,7 @@ public struct ClientConfiguration: Sendable {
     public init(_ client: Client, environment: Environment) {
         self.init(issuer: client.provider.issuer, clientID: client.id, environment: environment)
         (provider, authentication, registration) = (client.provider, client.authentication, client.registration)
+        metadataURL = client.provider.location
         (dpop, idTokenRules) = (client.dpop, client.idTokenRules)
         (bindsTokensToCertificate, dpopKeyProvider) = (client.bindsTokensToCertificate, client.dpopKeyProvider)
     }
@@ -67,7 +71,7 @@ public struct ClientConfiguration: Sendable {
     /// missing in it, so is the document of RFC 8414 (``Discovery/complete(_:with:policy:)``).
     ///
     /// - Parameter endpoints: The endpoints that the app needs.
-    /// - Throws: As ``Discovery/metadata(for:policy:)`` and ``Discovery/complete(_:with:policy:)``; ``AuthError`` with
+    /// - Throws: As ``Discovery/metadata(for:at:policy:)`` and ``Discovery/complete(_:with:policy:)``; ``AuthError`` with
     ///   ``AuthError/Code/invalidMetadata`` that names a missing endpoint, and with
     ///   ``AuthError/Code/invalidConfiguration`` if ``registration`` has an authentication that the library does not
     ///   have.
@@ -127,7 +131,7 @@ public struct ClientConfiguration: Sendable {
     }
 
     private func fetched() async throws -> ProviderMetadata {
-        try await discovery.metadata(for: issuer, policy: idTokenRules.issuer)
+        try await discovery.metadata(for: issuer, at: metadataURL, policy: idTokenRules.issuer)
     }
 
     /// Returns the client with the metadata of its provider.

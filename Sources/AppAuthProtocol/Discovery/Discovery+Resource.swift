@@ -81,7 +81,7 @@ extension Discovery {
     ///   - chosen: The app's or the user's choice: one of the servers that the resource lists. The choice is an agreement
     ///     to sign in there.
     /// - Throws: As ``ProtectedResource/authorizationServer(_:)``, if the origin is no authorization server, and
-    ///   ``metadata(for:policy:)``; ``AuthError`` with
+    ///   ``metadata(for:at:policy:)``; ``AuthError`` with
     ///   ``AuthError/Code/resourceMismatch`` if the server lists its resources, and this one is not among them.
     public func metadata(for resource: ProtectedResource, choosing chosen: Issuer? = nil) async throws
         -> ProviderMetadata

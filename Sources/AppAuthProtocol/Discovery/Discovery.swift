@@ -16,10 +16,11 @@ public final class Discovery: Sendable {
     private let cache = LockedValue<[Name: Entry]>([:])
     private static let most = 64
 
-    /// The document of an issuer, and the policy by which it may name itself.
+    /// The document of an issuer, the policy by which it may name itself, and where it is if the issuer does not say that.
     private struct Name: Hashable {
         let issuer: Issuer
         let policy: IssuerPolicy
+        var location: SecureURL?
 
         /// The issuer in the document.
         var expected: String { policy.template ?? issuer.string }
@@ -41,13 +42,17 @@ public final class Discovery: Sendable {
     ///
     /// - Parameters:
     ///   - issuer: The issuer.
+    ///   - location: The URL of the document; nil for the standard locations, which follow from the issuer. Some providers
+    ///     have it elsewhere, or redirect to it. It must name the issuer all the same.
     ///   - policy: The policy for the issuer of ID tokens. With a template, the document must name exactly that template
     ///     as its issuer. The metadata then has the requested issuer, which names the provider in a session.
     /// - Throws: ``AuthError`` with ``AuthError/Code/issuerMismatch`` if the document names another issuer,
     ///   ``AuthError/Code/invalidMetadata``, ``AuthError/Code/invalidResponse`` with what each location returned if none
     ///   has a document that can be used, ``AuthError/Code/transport``; `CancellationError`.
-    public func metadata(for issuer: Issuer, policy: IssuerPolicy = .exact) async throws -> ProviderMetadata {
-        let name = Name(issuer: issuer, policy: policy)
+    public func metadata(
+        for issuer: Issuer, at location: SecureURL? = nil, policy: IssuerPolicy = .exact
+    ) async throws -> ProviderMetadata {
+        let name = Name(issuer: issuer, policy: policy, location: location)
         let entry = entry(of: name)
         if let metadata = entry.metadata(at: environment.now()) { return metadata }
         return try await entry.flight.run { [self] in
@@ -92,7 +97,7 @@ public final class Discovery: Sendable {
     ///
     /// If the endpoint is missing, fetches `/.well-known/oauth-authorization-server` before the issuer's path and after
     /// it. The document counts only if it names the issuer that the policy expects. Nothing is fetched for metadata that
-    /// the app has put together.
+    /// the app has put together, or that are not at a standard location.
     ///
     /// - Parameter policy: The policy with which the metadata was fetched.
     /// - Returns: The metadata with the endpoint, and with all other members of that document that it lacks; unchanged if no
@@ -102,7 +107,7 @@ public final class Discovery: Sendable {
     public func complete(
         _ metadata: ProviderMetadata, with endpoint: ProviderMetadata.Endpoint, policy: IssuerPolicy = .exact
     ) async throws -> ProviderMetadata {
-        guard !metadata.names(endpoint), metadata.isDiscovered else { return metadata }
+        guard !metadata.names(endpoint), metadata.isDiscovered, metadata.location == nil else { return metadata }
         var failure: AuthError?
         let name = Name(issuer: metadata.issuer, policy: policy)
         for url in metadata.issuer.authorizationServerMetadataURLs {
@@ -126,15 +131,18 @@ public final class Discovery: Sendable {
 
     private func fetch(_ name: Name) async throws -> Fetched {
         // A server of OAuth without OpenID Connect has only the documents of RFC 8414 §3.
+        let standard = name.issuer.openIDConfigurationURLs + name.issuer.authorizationServerMetadataURLs
         var missing = MissingDocuments()
-        for url in name.issuer.openIDConfigurationURLs + name.issuer.authorizationServerMetadataURLs {
+        for url in name.location.map({ [$0.string] }) ?? standard {
             let found = try await missing.document(at: SecureURL(url)) { try await fetch(name, at: url) }
             if let found { return found }
         }
         let isDocument = name.issuer.string.contains("/.well-known/")
         throw missing.error(
             "no OpenID configuration",
-            isDocument ? "Check the issuer: it is the part of the URL before /.well-known/" : "Check the issuer")
+            name.location != nil
+                ? "Check the URL"
+                : isDocument ? "Check the issuer: it is the part of the URL before /.well-known/" : "Check the issuer")
     }
 
     private func fetch(_ name: Name, at url: String) async throws -> Fetched {
@@ -153,12 +161,15 @@ public final class Discovery: Sendable {
                 : "If you trust it, use exactly that issuer\(isSlash ? " (check the trailing slash)" : "")"
             throw AuthError(
                 .issuerMismatch, .discovery,
-                "the provider at \(name.issuer.description.foundText) calls itself \(found.foundText). \(remedy)")
+                "the provider at \((name.location ?? name.issuer.url).description.foundText) calls itself \(found.foundText). \(remedy)"
+            )
         }
         if var members = json.object, name.policy.template != nil {
             members["issuer"] = .string(name.issuer.string)
             json = .object(members)
         }
-        return (try ProviderMetadata(json, isDiscovered: true), lifetime)
+        var metadata = try ProviderMetadata(json, isDiscovered: true)
+        metadata.location = name.location
+        return (metadata, lifetime)
     }
 }

@@ -51,7 +51,8 @@ extension AuthError {
     /// The status, or what is wrong with the document.
     fileprivate func shortReason(at location: SecureURL) -> String {
         switch httpStatus {
-        case let status? where (300..<400).contains(status): "\(status), redirects are never followed"
+        case let status? where (300..<400).contains(status):
+            message.split(separator: "found ", maxSplits: 1).last.map(String.init) ?? "\(status)"
         case let status? where status != 200: "\(status)"
         default: message.hasPrefix("\(location): ") ? String(message.dropFirst("\(location): ".count)) : message
         }

@@ -22,6 +22,8 @@ public struct ProviderMetadata: Sendable, Hashable {
     package var servesResource = false
     /// What the user has agreed to, because a resource named the issuer.
     package var agreement: SignInConfirmation?
+    /// Where the document is, if not where the issuer says.
+    package var location: SecureURL?
     /// Whether the document comes from the issuer itself, and not from an app.
     package var isDiscovered = false
 

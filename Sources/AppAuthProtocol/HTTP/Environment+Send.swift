@@ -40,7 +40,14 @@ extension Environment {
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.accept] = type
         let response = try await send(TransportRequest(request, limits: .document), stage: stage)
-        guard response.status == .ok else { throw response.unexpectedStatus(from: url, stage: stage) }
+        guard response.status == .ok else {
+            var error = response.unexpectedStatus(from: url, stage: stage)
+            // Whoever looks for the document learns where it is. The request had no secret.
+            if response.status.kind == .redirection, let target = response.headerFields[.location] {
+                error.message += ", here to \(target.foundText)"
+            }
+            throw error
+        }
         do { return (try response.parsedBody, response.cacheLifetime) } catch {
             let type = response.mediaType ?? ""
             let found = type.hasSuffix("json") || type.isEmpty ? "\(error)" : "\(type.foundText), no JSON"
@@ -87,7 +94,7 @@ extension TransportResponse {
         from url: SecureURL, stage: AuthError.Stage, expected: HTTPResponse.Status = .ok
     ) -> AuthError {
         let code = status.code
-        let hint = (300..<400).contains(code) ? ". Redirects are never followed" : ""
+        let hint = status.kind == .redirection ? ", redirects are never followed" : ""
         return AuthError(
             .invalidResponse, stage, "expected status \(expected.code) from \(url.place), found \(code)\(hint)",
             outcome: code >= 500 || status.kind == .successful ? .perhapsProcessed : .refused,

@@ -72,7 +72,9 @@ extension AuthState {
         guard old.isDiscovered else { return false }
         let policy = record.client.idTokenRules.issuer
         let discovery = Discovery(environment: environment)
-        guard let found = try? await discovery.metadata(for: old.issuer, policy: policy) else { return nil }
+        guard let found = try? await discovery.metadata(for: old.issuer, at: old.location, policy: policy) else {
+            return nil
+        }
         let new = old.verifying(as: found)
         guard new != old, record.end == nil else { return false }
         // Another task may have adopted newer metadata meanwhile.

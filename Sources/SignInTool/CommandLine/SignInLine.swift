@@ -17,7 +17,7 @@ struct SignInLine {
     static let namingOptions = ["--issuer", "--client-id", "--store"]
     /// The options that name the provider.
     static let providerOptions = [
-        "--issuer", "--preset", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
+        "--issuer", "--preset", "--metadata-url", "--authorization-endpoint", "--token-endpoint", "--device-endpoint",
     ]
     static let resource = "--resource"
     static let withoutProfile = "--no-profile"

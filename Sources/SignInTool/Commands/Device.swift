@@ -23,7 +23,10 @@ struct Device: Command {
     private var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
     private var target: ResourceOptions { ResourceOptions(usual, document) }
 
-    func validate() throws { try target.check() }
+    func validate() throws {
+        try target.check()
+        try provider.check()
+    }
 
     /// Throws if the options do not say where to sign in, or as which client.
     private func requireTarget() throws {

@@ -9,12 +9,18 @@ struct Discover: Command {
 
     @Argument(help: "The issuer URL.")
     var issuer: String
+    @Option(
+        name: .customLong("metadata-url"), parsing: .unconditional,
+        help: "The URL of the metadata, if it is elsewhere than the issuer says. It must name that issuer.")
+    var metadataURL: String?
     @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let metadata = JSON.object(
-            try await Discovery(environment: console.environment).metadata(for: Issuer(issuer)).document)
+            try await Discovery(environment: console.environment).metadata(
+                for: Issuer(issuer), at: metadataURL.map { try SecureURL($0) }
+            ).document)
         try console.succeed(metadata, text: metadata.lines.joined(separator: "\n"))
         return 0
     }

@@ -61,6 +61,7 @@ struct Login: Command {
 
     func validate() throws {
         try target.check()
+        try provider.check()
         guard source.profile != nil else { return }
         guard usual.resource.count == 1 else { throw ValidationError("--from needs one --resource") }
         if source.profile == session.profile { throw ValidationError("--from and --profile name the same profile") }

@@ -26,6 +26,8 @@ struct Doctor: Command {
     var defaultTimeout: Duration { .seconds(60) }
     private var provider: ProviderOptions { ProviderOptions(usual, endpoints) }
 
+    func validate() throws { try provider.check() }
+
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         // If the name of a profile is misspelled, there is nothing to check.
         if let profile = session.profile, !provider.isNamed { try profile.checkIsKnown() }

@@ -143,8 +143,8 @@ extension Finding.Name {
         case .issuerMismatch:
             "If you trust the provider, name it as it calls itself: the host, the port and a slash at the end count."
         case .metadataMissing:
-            "Check the issuer. A provider without discovery needs --authorization-endpoint and --token-endpoint. If a page "
-                + "was found, log on to the network first."
+            "Check the issuer. If the metadata is elsewhere, name its URL with --metadata-url. A provider without any needs "
+                + "--authorization-endpoint and --token-endpoint. If a page was found, log on to the network first."
         case .metadataInvalid, .keysUnusable, .pkceUnsupported: "Report this to the provider: its metadata is wrong."
         case .endpointMissing:
             "Check that the issuer is right. If the provider has no OpenID Connect, use --scope without openid."

@@ -2,8 +2,13 @@ internal import AppAuth
 internal import ArgumentParser
 internal import JOSE
 
-/// The endpoints of a provider without discovery.
+/// Where a provider's metadata is, or its endpoints, if that does not follow from the issuer.
 struct EndpointOptions: ParsableArguments, Sendable {
+    @Option(
+        name: .customLong("metadata-url"), parsing: .unconditional,
+        help: "The URL of the provider’s metadata, if it is elsewhere than its issuer says. It must name that --issuer."
+    )
+    var metadata: String?
     @Option(
         name: .customLong("authorization-endpoint"), parsing: .unconditional,
         help: "The URL for the browser, for a provider without discovery.")
@@ -28,12 +33,21 @@ struct EndpointOptions: ParsableArguments, Sendable {
 struct ProviderOptions: Sendable {
     var issuer: String?
     var preset: Preset?
+    var metadataURL: String?
     var authorizationEndpoint: String?
     var tokenEndpoint: String?
     var deviceEndpoint: String?
 
     /// Whether the options name a provider.
     var isNamed: Bool { issuer != nil || preset != nil || tokenEndpoint != nil }
+
+    func check() throws {
+        guard metadataURL != nil else { return }
+        if issuer == nil { throw ValidationError("--metadata-url needs --issuer") }
+        if preset != nil || tokenEndpoint != nil {
+            throw ValidationError("--metadata-url excludes --preset and --token-endpoint")
+        }
+    }
 
     /// The wrong usage that the options name none.
     static let missing = WrongUsage("expected --issuer and --client-id, or the --profile of a sign-in")
@@ -53,7 +67,7 @@ struct ProviderOptions: Sendable {
     var words: [String] {
         zip(
             SignInLine.providerOptions,
-            [issuer, preset?.name, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
+            [issuer, preset?.name, metadataURL, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
         )
         .flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
@@ -81,7 +95,7 @@ struct ProviderOptions: Sendable {
 
 extension ProviderOptions {
     init(_ usual: UsualOptions, _ endpoints: EndpointOptions) {
-        (issuer, preset) = (usual.issuer, usual.preset)
+        (issuer, preset, metadataURL) = (usual.issuer, usual.preset, endpoints.metadata)
         (authorizationEndpoint, tokenEndpoint, deviceEndpoint) = (
             endpoints.authorization, endpoints.token, endpoints.device
         )

@@ -105,7 +105,8 @@ extension ProviderOptions {
         self.init()
         preset = provider.preset
         if provider.isDiscovered {
-            if preset == nil { issuer = provider.issuer.string }
+            if preset == nil || provider.location != nil { issuer = provider.issuer.string }
+            if let location = provider.location { (preset, metadataURL) = (nil, location.string) }
             return
         }
         let known = preset?.preset

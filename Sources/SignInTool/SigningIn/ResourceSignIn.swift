@@ -33,7 +33,8 @@ struct ResourceOptions: Sendable {
     /// - Parameter grant: The grant of the sign-in. With the authorization code, a client that the user has registered at
     ///   the named issuer counts as named. With an assertion, the resource is asked in any case.
     func decide(_ provider: ProviderOptions, clientID: String?, for grant: GrantType) throws -> Bool {
-        guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil else { return false }
+        guard !resource.isEmpty, provider.preset == nil, provider.tokenEndpoint == nil, provider.metadataURL == nil
+        else { return false }
         guard let issuer = try provider.issuer.map({ try Issuer($0) }) else { return true }
         guard clientID == nil || grant == .jwtBearer else { return false }
         return document != nil || grant != .authorizationCode

@@ -54,6 +54,11 @@ struct Advice: Sendable {
             let line = SignInLine([SignInLine.commands[0]] + arguments.dropFirst()).shellLine
             return "\(without), or sign in with the browser: \(line)"
         }
+        if error.stage == .discovery, error.server == nil, error.message.hasSuffix("Check the issuer"),
+            ["login", "device", "discover"].contains(arguments.first)
+        {
+            return "if the metadata is elsewhere, name its URL with --metadata-url"
+        }
         if error.stage == .registration, error.message.contains("application/json, found 'text/html'") {
             return "the address is a page: register a client in a browser, and sign in with its --client-id"
         }

@@ -17,7 +17,7 @@ struct DiscoveryResponseTests {
             let error = try #require(await authError { try await world.metadata() })
             #expect(error.code == .invalidResponse)
             #expect(error.httpStatus == status)
-            #expect(error.message.contains("(\(status), redirects are never followed)"))
+            #expect(error.message.contains("(\(status), redirects are never followed, here to '\(elsewhere)')"))
             #expect(world.provider.log.count == 2)
         }
     }

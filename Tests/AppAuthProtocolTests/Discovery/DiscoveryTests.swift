@@ -54,6 +54,24 @@ struct DiscoveryTests {
         }
     }
 
+    @Test func `metadata at a URL of the app's is fetched from there only, also to complete it`() async throws {
+        try await World.run { world in
+            world.provider.fault(.editDocument { $0["revocation_endpoint"] = nil }, at: .oauthMetadata)
+            let discovery = Discovery(environment: world.environment)
+            let (issuer, location) = (
+                try Issuer(world.provider.issuer), try SecureURL(world.provider.url(.oauthMetadata))
+            )
+            let metadata = try await discovery.metadata(for: issuer, at: location)
+            #expect(metadata.issuer == issuer && metadata.location == location && metadata.isDiscovered)
+            #expect(try await discovery.complete(metadata, with: .revocation) == metadata)
+            #expect(world.provider.log.map(\.path) == ["/.well-known/oauth-authorization-server"])
+            // The cache tells the locations apart.
+            #expect(try await discovery.metadata(for: issuer).location == nil)
+            let client = Client(id: "demo", provider: metadata)
+            #expect(try Client(stored: StoredObject(client.stored)).provider == metadata)
+        }
+    }
+
     @Test func `where neither is there, the error is about the first`() async throws {
         try await World.run { world in
             world.provider.fault(.status(.notFound), at: .openIDConfiguration)

@@ -141,7 +141,7 @@ struct TokenEndpointTests {
             let error = try #require(await authError { try await refresh(world) })
             #expect(error.code == .invalidResponse)
             #expect(error.httpStatus == status)
-            #expect(error.message.contains("Redirects are never followed"))
+            #expect(error.message.contains(", redirects are never followed"))
             #expect(world.provider.count(.revocation) == 0)
             #expect(world.provider.count(.token) == 1)
         }

@@ -134,7 +134,9 @@ struct LoginRefusalTests {
                 fixture.provider.fault(.redirect(to: fixture.issuer + "/elsewhere"), at: location)
             }
             let message = try await refusal(fixture, issuer: fixture.issuer, "invalid_response")
-            #expect(message.contains("(307, redirects are never followed)"), "\(message)")
+            let target = "307, redirects are never followed, here to '\(fixture.issuer)/elsewhere'"
+            #expect(message.contains(target), "\(message)")
+            #expect(message.hasSuffix("name its URL with --metadata-url"), "\(message)")
             #expect(fixture.provider.count(.none) == 0)
         }
     }

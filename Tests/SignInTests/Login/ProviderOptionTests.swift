@@ -27,6 +27,39 @@ struct ProviderOptionTests {
         }
     }
 
+    /// As at Azure AD B2C: the document is not where its issuer says. It is found where the user says, at the sign-in and
+    /// whenever its session needs it again, if it is that issuer's.
+    @Test func `metadata elsewhere is used if it names the issuer`() async throws {
+        try await withDesk { fixture in
+            let document = try await fixture.run("discover", fixture.issuer, "--json").result()
+            for location in [Endpoint.openIDConfiguration, .oauthMetadata] {
+                fixture.provider.fault(.status(.notFound), at: location, times: nil)
+            }
+            let fault = Fault.respond(Reply(.ok, type: "application/json", document.serialized()))
+            fixture.provider.fault(fault, at: .none, times: nil)
+            let elsewhere = fixture.issuer + "/policy/metadata?p=one"
+            let strange = try await fixture.start([
+                "login", "--json", "--issuer", fixture.issuer + "/", "--client-id", "demo", "--metadata-url", elsewhere,
+            ]).outcome().failure(1, "issuer_mismatch")
+            #expect(strange.contains("'\(elsewhere)' calls itself '\(fixture.issuer)'"), "\(strange)")
+
+            _ = try await fixture.login("--profile", "work", "--metadata-url", elsewhere).result()
+            #expect(fixture.provider.log(.none).allSatisfy { $0.path == "/policy/metadata" && $0.query["p"] == "one" })
+            let token = try await fixture.run("token", "--force-refresh", "--json", "--profile", "work").result()
+            fixture.provider.revokeGrant(of: try #require(token["access_token"]?.string))
+            let ended = try await fixture.run("token", "--force-refresh", "--json", "--profile", "work")
+                .failure(1, "sign_in_required")
+            #expect(ended.hasSuffix("sign-in login --profile work"), "\(ended)")
+            _ = try await fixture.start(["login", "--profile", "work", "--json"]).outcome().result()
+            _ = try await fixture.login("--metadata-url", elsewhere).result()
+            fixture.provider.fault(.oauthError("invalid_grant"), at: .token)
+            let other = try await fixture.run(
+                "token", "--force-refresh", "--json", "--issuer", fixture.issuer, "--client-id", "demo"
+            ).failure(1, "sign_in_required")
+            #expect(other.advised(by: " with: ")?.contains("--metadata-url '\(elsewhere)'") == true, "\(other)")
+        }
+    }
+
     @Test func `--preset google gets a refresh token without offline_access`() async throws {
         try await withDesk(.google) { fixture in
             let result = try await fixture.login("--preset", "google").result()

@@ -131,7 +131,9 @@ struct ProfileTests {
     }
 
     /// Otherwise the client's secret would go to the other provider (RFC 6749 §2.3.1).
-    @Test(arguments: ["--preset", "--token-endpoint", "--authorization-endpoint", "--device-endpoint"])
+    @Test(arguments: [
+        "--preset", "--metadata-url", "--token-endpoint", "--authorization-endpoint", "--device-endpoint",
+    ])
     func `a sign-in that names a provider takes no option of a profile`(option: String) async throws {
         try await withTwoProfiles { fixture in
             let count = fixture.provider.log.count

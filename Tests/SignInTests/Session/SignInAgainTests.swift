@@ -149,7 +149,8 @@ struct SignInAgainTests {
     }
 
     private static let repetitions: [String: Repetition] = [
-        "--issuer": .line, "--preset": .line, "--authorization-endpoint": .line, "--token-endpoint": .line,
+        "--issuer": .line, "--preset": .line, "--metadata-url": .line, "--authorization-endpoint": .line,
+        "--token-endpoint": .line,
         "--device-endpoint": .line, "--client-id": .line, "--client-secret-file": .line, "--client-key": .line,
         "--client-assertion-file": .line, "--client-auth": .line, "--assertion-audience": .line,
         "--client-document": .line, "--scope": .line, "--redirect-host": .line, "--redirect-path": .line,
