@@ -107,7 +107,7 @@ extension AuthorizationRequest {
         }
 
         /// Whether the app has chosen a parameter that the provider may set too.
-        func sets(_ name: String) -> Bool {
+        package func sets(_ name: String) -> Bool {
             let isChosen = ["prompt": prompt != nil, "ui_locales": !uiLocales.isEmpty, "display": display != nil]
             return isChosen[name] == true || additionalParameters.contains { $0.name == name }
         }

@@ -26,7 +26,7 @@ extension SignInTarget {
         }
         let first = try await target(nil)
         let earlier = try await session.session(of: first.registered)
-        do { return try await first.withAcceptedScope(console, signIn(at:)) } catch var error as AuthError
+        do { return try await first.withAcceptedRequest(console, signIn(at:)) } catch var error as AuthError
             where first.isAboutRegistration(error)
         {
             guard let former = first.registered, !first.isNew else { throw error }
@@ -41,7 +41,7 @@ extension SignInTarget {
             console.say("\(error.message.asSentence).")
             console.say("The client that was registered by an earlier sign-in can’t be used: registering once more.")
             let second = try await target(former)
-            let value = try await second.withAcceptedScope(console, signIn(at:))
+            let value = try await second.withAcceptedRequest(console, signIn(at:))
             // Some servers give every registration the same id: then the new session is in its place.
             if second.configuration.clientID != former.client.id {
                 try await session.removeSession(earlier, of: former)
@@ -50,30 +50,50 @@ extension SignInTarget {
         }
     }
 
-    /// Signs in. If the provider refuses the scope, and the user has named none, leaves out what this program has added: first
-    /// `offline_access`, then everything but `openid`.
-    private func withAcceptedScope<Value>(
+    /// Signs in. If the provider refuses what this program has added to the request, and the user has not named, signs in again
+    /// without it, and says so.
+    private func withAcceptedRequest<Value>(
         _ console: Console, _ signIn: (SignInTarget) async throws -> Value
     ) async throws -> Value {
         var target = self
         while true {
-            do { return try await signIn(target) } catch let error as AuthError where error.code == "invalid_scope" {
-                guard let fewer = await target.withFewerScopes() else { throw error }
+            do { return try await signIn(target) } catch let error as AuthError {
+                guard let (less, difference) = await target.takingBack(whatRefuses: error) else { throw error }
                 console.say("\(error.message.asSentence).")
-                let scope = (fewer.configuration.scope?.spaceDelimited ?? "").foundText
-                console.say("Signing in again with the scope \(scope). Another one can be named with --scope.")
-                target = fewer
+                console.say("Signing in again \(difference).")
+                target = less
             }
         }
     }
 
-    private func withFewerScopes() async -> SignInTarget? {
-        guard !isScopeNamed, let provider = try? await configuration.client(requiring: []).provider else { return nil }
+    /// Returns the target without what an error refuses, and how it differs; nil if this program has not added that.
+    private func takingBack(whatRefuses error: AuthError) async -> (SignInTarget, difference: String)? {
+        let (isOfScope, isOfPrompt) = (
+            error.code == "invalid_scope" && !isScopeNamed, error.isOfPrompt && !isPromptNamed
+        )
+        guard isOfScope || isOfPrompt, let provider = try? await configuration.client(requiring: []).provider else {
+            return nil
+        }
         let scope = configuration.scope(at: provider) { _ in }
-        let isDefault = configuration.scope == nil
+        if isOfScope, let fewer = fewerScopes(than: scope) {
+            let shown = (fewer.spaceDelimited ?? "").foundText
+            return (
+                requesting(fewer, isReduced: configuration.scope == nil || isReduced),
+                "with the scope \(shown). Another one can be named with --scope"
+            )
+        }
+        guard isOfPrompt, scope.contains(.offlineAccess) else { return nil }
+        return (
+            withoutPrompt(),
+            "without prompt=consent, which offline_access brings. Another one can be named with --prompt"
+        )
+    }
+
+    /// Returns the scopes without `offline_access`, or else `openid` alone; nil if nothing can be left out.
+    private func fewerScopes(than scope: [Scope]) -> [Scope]? {
         var fewer = scope.filter { $0 != .offlineAccess }
-        if fewer == scope, isDefault || isReduced { fewer = scope.filter { $0 == .openID } }
-        return fewer.isEmpty || fewer == scope ? nil : requesting(fewer, isReduced: isDefault || isReduced)
+        if fewer == scope, configuration.scope == nil || isReduced { fewer = scope.filter { $0 == .openID } }
+        return fewer.isEmpty || fewer == scope ? nil : fewer
     }
 
     /// The end of an error message if the options change how a registered client authenticates.
@@ -117,6 +137,16 @@ extension SignInTarget {
         throw AuthError(
             .invalidClient, .authorization, "the sign-in page refuses the client \(registered.client.id.shownName)",
             httpStatus: response.status.code)
+    }
+}
+
+extension AuthError {
+    /// Whether a provider may have refused `prompt=consent` in the request: it has no page that asks, or lets only an
+    /// administrator consent (Entra).
+    fileprivate var isOfPrompt: Bool {
+        stage == .authorization
+            && (["login_required", "consent_required", "interaction_required"].contains(code)
+                || server?.errorDescription?.contains("AADSTS90094") == true)
     }
 }
 

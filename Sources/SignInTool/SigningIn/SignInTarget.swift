@@ -13,10 +13,12 @@ struct SignInTarget {
     let isScopeNamed: Bool
     /// Whether the scope is what is left of the default one.
     private(set) var isReduced = false
+    /// Whether the options name the prompt, or none may be sent.
+    private(set) var isPromptNamed = false
     /// Where the browser comes back to.
     let redirect: SignIn.Redirect
     /// The options of the authorization request that the provider needs.
-    let options: AuthorizationRequest.Options
+    private(set) var options: AuthorizationRequest.Options
     /// The resources that the token is for, as they name themselves.
     let resources: [String]
     /// The name of the session without a profile.
@@ -67,6 +69,7 @@ struct SignInTarget {
             configuration.issuer, configuration.clientID,
             for: isAutomatic ? registered?.resource ?? resources.first : nil)
         (isPortNamed, isScopeNamed) = (redirect?.namesPort == true, scope != nil)
+        isPromptNamed = asked.sets("prompt") || options.sets("prompt")
         self.redirect =
             try redirect?.redirect(
                 registered: registered?.redirectURI, onlyOf: isAutomatic ? configuration.issuer : nil, host: host)
@@ -84,6 +87,13 @@ struct SignInTarget {
     func requesting(_ scope: [Scope], isReduced: Bool) -> SignInTarget {
         var target = self
         (target.configuration.scope, target.isReduced) = (scope, isReduced)
+        return target
+    }
+
+    /// Returns the target without a `prompt`.
+    func withoutPrompt() -> SignInTarget {
+        var target = self
+        (target.options.prompt, target.isPromptNamed) = ([], true)
         return target
     }
 

@@ -34,14 +34,6 @@ struct Advice: Sendable {
         {
             return "name the scopes with --scope"
         }
-        // A provider that has no consent page refuses `prompt=consent`, which a request with offline_access has by default.
-        if error.code == "login_required", error.stage == .authorization, !arguments.contains("--prompt") {
-            return "if the provider asks for no consent, use --prompt login"
-        }
-        // Where Entra lets only an administrator consent, the same `prompt=consent` keeps the user out.
-        if error.code == .accessDenied, description.contains("aadsts90094"), !arguments.contains("--prompt") {
-            return "if an administrator has consented already, use --prompt select_account"
-        }
         if error.code == .invalidIDToken, error.message.contains("expected no audience beside"),
             error.message.hasSuffix("as 'azp'")
         {

@@ -48,7 +48,7 @@ struct RedirectTests {
         ("code=c&iss=ISSUER&iss=ISSUER", "invalid_redirect", "'iss' twice"),
         ("error=access_denied", "invalid_redirect", "'iss'"),
         ("error=access_denied&iss=ISSUER", "access_denied", "you have denied access"),
-        ("error=login_required&iss=ISSUER&error_description=Please%20sign%20in.", "login_required", "Please sign in."),
+        ("error=server_error&iss=ISSUER&error_description=Please%20sign%20in.", "server_error", "Please sign in."),
         ("error=own_code&code=c&iss=ISSUER", "own_code", "own_code"),
     ])
     func `with the right state anything wrong ends the wait`(query: String, code: String, what: String) async throws {

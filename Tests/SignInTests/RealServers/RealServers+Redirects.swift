@@ -11,7 +11,7 @@ import Testing
 extension RealServer {
     /// The redirect.
     static let responses: [RealServer] =
-        refusedDefaults + [
+        refusedDefaults + refusedPrompts + [
             RealServer("a proxy of two providers", 2025, "error_description twice", "the error is shown") {
                 try await withDesk { fixture in
                     try await withRequest(at: fixture) { request in
@@ -45,36 +45,41 @@ extension RealServer {
                     }
                 }
             },
+        ]
+
+    private static let refusedPrompts: [RealServer] =
+        ([
+            ("Microsoft Entra", 2026, "access_denied", "access_denied&error_description=AADSTS90094:+x"),
+            ("Fief", 2025, "login_required", "login_required"),
+            ("a provider without a page for consent", 2026, "consent_required", "consent_required"),
+        ] as [(String, Int, String, String)]).map { name, year, code, response in
             RealServer(
-                "Microsoft Entra", 2026, "prompt=consent is refused with access_denied and AADSTS90094",
-                "the hint names --prompt select_account"
+                name, year,
+                "prompt=consent is refused (\(response.prefix { $0 != "&" })\(name == "Microsoft Entra" ? ", AADSTS90094" : ""))",
+                "login goes on without it, and says so; a prompt of --prompt stays"
             ) {
                 try await withDesk { fixture in
-                    fixture.provider.fault(
-                        .redirectedError("access_denied&error_description=AADSTS90094:+x", fixture.issuer),
-                        at: .interaction,
-                        times: nil)
-                    let message = try await fixture.login().failure(1, "access_denied")
-                    #expect(message.contains("--prompt select_account"), "\(message)")
-                    let named = try await fixture.login("--prompt", "consent").failure(1, "access_denied")
-                    #expect(!named.contains("--prompt"), "\(named)")
-                    fixture.provider.clearFaults()
-                    _ = try await fixture.login("--prompt", "select_account").result()
+                    func refuse(_ response: String) {
+                        fixture.provider.clearFaults()
+                        fixture.provider.fault(
+                            .redirectedError(response, fixture.issuer, count: 1), at: .interaction, times: nil)
+                    }
+                    refuse(response)
+                    let outcome = try await fixture.login()
+                    _ = try outcome.result()
+                    #expect(outcome.errors.contains("Signing in again without prompt=consent"), "\(outcome)")
+                    #expect(fixture.provider.log(.authorization).map { $0.query["prompt"] } == ["consent", nil])
+                    refuse(response)
+                    try await fixture.login("--prompt", "consent").failure(1, code)
+                    // Without offline_access, the request has no prompt that could be taken back.
+                    refuse(response)
+                    try await fixture.login("--scope", "openid").failure(1, code)
+                    guard code == "access_denied" else { return }
+                    refuse(code)
+                    try await fixture.login().failure(1, code)
                 }
-            },
-            RealServer("Fief", 2025, "prompt=consent is refused with login_required", "the hint names --prompt login") {
-                try await withDesk { fixture in
-                    fixture.provider.fault(
-                        .redirectedError("login_required", fixture.issuer), at: .interaction, times: nil)
-                    let message = try await fixture.login().failure(1, "login_required")
-                    #expect(message.contains("--prompt login"), "\(message)")
-                    let named = try await fixture.login("--prompt", "consent").failure(1, "login_required")
-                    #expect(!named.contains("--prompt login"), "\(named)")
-                    fixture.provider.clearFaults()
-                    _ = try await fixture.login("--prompt", "login").result()
-                }
-            },
-        ]
+            }
+        }
 
     /// The scopes that the provider refuses, and those of the sign-in that succeeds.
     private static let refusedDefaults: [RealServer] =
