@@ -66,8 +66,9 @@ extension AuthorizationRequest {
                 errorURI: parameters.values("error_uri").first, hiding: [state, nonce].compactMap(\.self))
         }
         do { try checkIssuer(parameters.values("iss").first) } catch var error as AuthError {
-            // Another provider may have sent it, so it is only shown.
+            // Another provider may have sent it, so it is only shown. If none is named, the app can tell what the request lacks.
             if let server { error.message += ". The response says: \(server.summary)" }
+            if parameters.values("iss").isEmpty { error.server = server }
             throw error
         }
         if let server {

@@ -54,6 +54,10 @@ package struct TokenResponse: Sendable {
             error.rotatedRefreshToken = Self.refreshToken(of: response)
             return error
         }
+        // Azure AD B2C issues one only for a scope of an API.
+        if object.members[nonEmpty: "access_token"] == nil, object.members[nonEmpty: "id_token"] != nil {
+            throw object.refusal("expected 'access_token', found only an ID token")
+        }
         accessToken = try object.required("access_token", object.secret)
         let type = try object.string("token_type")
         // RFC 6749 §7.1: a token of an unknown type must not be used. RFC 9449 §5: nor one that is not bound to the

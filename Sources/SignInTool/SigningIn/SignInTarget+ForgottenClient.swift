@@ -68,9 +68,7 @@ extension SignInTarget {
 
     /// Returns the target without what an error refuses, and how it differs; nil if this program has not added that.
     private func takingBack(whatRefuses error: AuthError) async -> (SignInTarget, difference: String)? {
-        let (isOfScope, isOfPrompt) = (
-            error.code == "invalid_scope" && !isScopeNamed, error.isOfPrompt && !isPromptNamed
-        )
+        let (isOfScope, isOfPrompt) = (error.isOfScope && !isScopeNamed, error.isOfPrompt && !isPromptNamed)
         guard isOfScope || isOfPrompt, let provider = try? await configuration.client(requiring: []).provider else {
             return nil
         }
@@ -141,12 +139,18 @@ extension SignInTarget {
 }
 
 extension AuthError {
+    /// Whether the provider has refused the scope. If the response lacks the `iss` that the provider promises (RFC 9207), its
+    /// error is not verified; all that follows is a request for less.
+    fileprivate var isOfScope: Bool {
+        code == "invalid_scope" || code == .invalidRedirect && server?.error == "invalid_scope"
+    }
+
     /// Whether a provider may have refused `prompt=consent` in the request: it has no page that asks, or lets only an
     /// administrator consent (Entra).
     fileprivate var isOfPrompt: Bool {
-        stage == .authorization
-            && (["login_required", "consent_required", "interaction_required"].contains(code)
-                || server?.errorDescription?.contains("AADSTS90094") == true)
+        guard let server, stage == .authorization || code == .invalidRedirect else { return false }
+        return ["login_required", "consent_required", "interaction_required"].contains(server.error)
+            || server.errorDescription?.contains("AADSTS90094") == true
     }
 }
 

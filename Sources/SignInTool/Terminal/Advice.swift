@@ -39,6 +39,9 @@ struct Advice: Sendable {
         {
             return "if you trust that audience, name it with --trusted-audience"
         }
+        if error.code == .invalidResponse, error.server == nil, error.message.hasSuffix("found only an ID token") {
+            return "add a scope of an API to --scope (at Azure AD B2C, the client id is one)"
+        }
         if error.code == .invalidIDToken, error.message.contains("since the scope contains 'openid'") {
             let without = "if the provider issues none in this way, use --scope without openid"
             // Some servers issue an ID token only with a code from the browser.
@@ -160,9 +163,9 @@ extension AuthError {
         stage == .userInfo && ([401, 403].contains(httpStatus) || server?.error == "invalid_token")
     }
 
-    /// Whether the provider does not know the client, or rejects its authentication (RFC 6749 §5.2). Glewlwyd has
-    /// another code for it.
-    var isAboutClient: Bool { [.invalidClient, "unauthorized_client"].contains(code) }
+    /// Whether the provider does not know the client, or rejects its authentication (RFC 6749 §5.2). Glewlwyd and Slack have
+    /// other codes for it.
+    var isAboutClient: Bool { [.invalidClient, "unauthorized_client", "bad_client_secret"].contains(code) }
 
     /// Whether the error may be one about the client. idpyoidc has a code for it that can mean anything.
     fileprivate var mayBeAboutClient: Bool {

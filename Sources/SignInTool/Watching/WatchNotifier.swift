@@ -48,13 +48,23 @@ final class WatchNotifier: Sendable {
         // Some servers of notifications read HTML in the text, and others, such as the portal of a sandbox, show it as it is:
         // no escape suits both.
         let text = event.text.replacing { $0 == "&" ? "＆" : $0 == "<" ? "‹" : nil }
-        let words = ["notify-send", "--app-name=sign-in", "--icon=dialog-password"]
-        run(words + ["--action=sign-in=Sign in", event.title, text], words[0], isOptional: true) { [self] child in
+        // Without a desktop, it writes several lines to standard error, of which the last says why.
+        let name = "notify-send"
+        let words = [
+            "/bin/sh", "-c", #"exec notify-send "$@" 2>&1"#, name, "--app-name=sign-in", "--icon=dialog-password",
+        ]
+        run(words + ["--action=sign-in=Sign in", event.title, text], name, isOptional: true) { [self] child in
             shown.withLock { $0[event.profile] = child }
         } then: { [self] output, status in
-            if output == "sign-in\n" { return signIn(event) }
+            if output.hasSuffix("sign-in\n") { return signIn(event) }
             // Before libnotify 0.8, it has no buttons.
-            if status == 1, output.isEmpty { run(words + [event.title, text], words[0]) }
+            guard [1, 126, 127].contains(status) else { return }
+            run(
+                words + [event.title, text], name, isOptional: true,
+                then: { [console] output, status in
+                    let reason = output.split(separator: "\n").last.map { ": \(String($0).foundSentence)" } ?? ""
+                    if status != 0 { console.sayOnce("sign-in: \(name) ended with status \(status)\(reason)") }
+                })
         }
     }
 

@@ -74,6 +74,9 @@ struct AuthorizationResponseTests {
         let wrong = refusal { try response("error=access_denied&state=STATE&iss=https://evil.example", to: promising) }
         #expect(wrong?.code == .invalidRedirect)
         #expect(wrong?.server == nil)
+        // Without an issuer, the error is refused too. The app may learn what it says.
+        let missing = refusal { try response("error=invalid_scope&state=STATE", to: promising) }
+        #expect(missing?.code == .invalidRedirect && missing?.server?.error == "invalid_scope")
         let right = refusal { try response("error=access_denied&state=STATE&iss=https://op.example", to: promising) }
         #expect(right?.code == .accessDenied)
     }

@@ -251,6 +251,32 @@ extension RealServer {
                 #expect(try !refused.failure(1, "invalid_client").contains("--client-auth"))
             }
         },
+        RealServer("Slack", 2026, "200 with bad_client_secret, for Basic", "the hint names --client-auth post") {
+            try await withDesk { fixture in
+                try Data("s3cret".utf8).write(to: URL(filePath: fixture.home + "/secret"))
+                let options = ["--client-secret-file", fixture.home + "/secret"]
+                func refusal(_ more: [String]) async throws -> String {
+                    let refused: JSON = ["ok": false, "error": "bad_client_secret"]
+                    fixture.provider.fault(.respond(.json(refused)), at: .token)
+                    let line = fixture.loginArguments(options + more)
+                    return try await fixture.start(line).outcome().failure(1, "bad_client_secret")
+                }
+                #expect(try await refusal([]).hasSuffix("use --client-auth post"))
+                #expect(try await !refusal(["--client-auth", "post"]).contains("--client-auth"))
+            }
+        },
+        RealServer("Azure AD B2C", 2026, "only an ID token, unless --scope has an API's", "the hint names --scope") {
+            try await withDesk { fixture in
+                fixture.provider.fault(
+                    .editDocument { $0["access_token"] = nil }, at: .token)
+                let message = try await fixture.login().failure(1, "invalid_response")
+                #expect(message.contains("found only an ID token; add a scope of an API to --scope"), "\(message)")
+                fixture.provider.fault(
+                    .editDocument { ($0["access_token"], $0["id_token"]) = (nil, nil) }, at: .token)
+                let neither = try await fixture.login().failure(1, "invalid_response")
+                #expect(!neither.contains("--scope"), "\(neither)")
+            }
+        },
         RealServer("django-allauth", 2025, "a device sign-in without an ID token", "the hint names --scope") {
             try await withDesk(.device) { fixture in
                 func device(_ options: String...) async throws -> Outcome {

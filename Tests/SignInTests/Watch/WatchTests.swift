@@ -240,7 +240,7 @@ struct WatchTests {
             _ = try await fixture.run("token", "--profile", "work", "--force-refresh")
             let watch = try fixture.start(["watch", "--exec", "exit 3"], ["PATH": fixture.home])
             _ = try await watch.line { $0.contains("sign in again") && $0.contains("sign-in login --profile work") }
-            _ = try await watch.line { $0.contains("notify-send could not be started") }
+            _ = try await watch.line { $0.contains("notify-send ended with status 127: ") }
             _ = try await watch.line { $0.contains("the command of --exec ended with status 3") }
             try await stop(watch)
         }
