@@ -24,10 +24,12 @@ extension DeviceSignIn {
                 shown.withLock { $0 = countdown }
                 if !console.hasStatusLine { console.say("Waiting: \(countdown.left) left.") }
                 countdown.start(console)
-            case .polling(.slowedDown(let interval)):
-                console.say("The provider wants fewer requests. Asking every \(interval.inSeconds) now.")
-            case .polling(.connectionTrouble(let error, let pause)):
-                console.say("\(error.message). Trying again in \(pause.inSeconds).")
+            // Each once, and without the provider's own words: they could push what the user has to know off the screen.
+            case .polling(.slowedDown):
+                console.sayOnce("The provider wants fewer requests. Asking less often now.")
+            case .polling(.connectionTrouble(let error, _)):
+                let what = error.httpStatus == nil ? error.message.asSentence : "The provider cannot answer now"
+                console.sayOnce("\(what). Trying again.")
             case .provider(let provider):
                 if self.dpop != nil { console.sayIfWithoutDPoP(provider) }
             case .scopesLeftOut(let scopes): console.sayLeftOut(scopes)
@@ -77,9 +79,4 @@ extension DeviceAuthorization {
             + "know that they belong together."
         return [own, warning]
     }
-}
-
-extension Duration {
-    /// The duration in whole seconds, rounded up: `5 s`.
-    fileprivate var inSeconds: String { "\(components.seconds + (components.attoseconds > 0 ? 1 : 0)) s" }
 }

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// `sign-in device`, with a user who enters the code in another browser (RFC 8628).
@@ -137,9 +138,29 @@ struct DeviceTests {
             let process = try fixture.device()
             let shown = try await DeviceCode(process)
             let line = try await process.line { $0.contains("Trying again") }
-            #expect(line.hasSuffix(". Trying again in 2 s."), "\(line)")
+            #expect(line.hasSuffix(". Trying again."), "\(line)")
             try await shown.decide("allow")
             _ = try await process.outcome().result()
+        }
+    }
+
+    /// They could push the address and the warning off the screen.
+    @Test func `the words of errors while the user decides are not shown`() async throws {
+        try await withDesk(.device) { fixture in
+            for code in ["server_error", "temporarily_unavailable"] {
+                let error: JSON = [
+                    "error": .string(code), "error_description": .string("Enter \(code) at evil.example"),
+                ]
+                fixture.provider.fault(.status(.serviceUnavailable, json: error), at: .token)
+            }
+            let process = try fixture.device()
+            let shown = try await DeviceCode(process)
+            try await waitUntil { fixture.provider.count(.token) == 2 }
+            try await shown.decide("allow")
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(outcome.errorLines.filter { $0 == "The provider cannot answer now. Trying again." }.count == 1)
+            #expect(!outcome.errors.contains("evil"), "\(outcome)")
         }
     }
 
@@ -148,7 +169,7 @@ struct DeviceTests {
             fixture.provider.fault(.status(.badRequest, json: ["error": "slow_down"]), at: .token)
             let process = try fixture.device()
             let line = try await process.line { $0.contains("fewer requests") }
-            #expect(line == "The provider wants fewer requests. Asking every 6 s now.")
+            #expect(line == "The provider wants fewer requests. Asking less often now.")
             process.send(SIGINT)
             try await process.outcome().failure(130, "interrupted")
         }
