@@ -89,6 +89,18 @@ struct URLRequestTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a 401 without a reason is about the token only if its lifetime is unknown`(isKnown: Bool) async throws {
+        try await withSession { provider, state, request in
+            if !isKnown { provider.fault(.editDocument { $0["expires_in"] = nil }, at: .token) }
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            provider.fault(.status(.unauthorized), at: .api)
+            let before = provider.count(.token)
+            try await expect(isKnown ? 401 : 200, AuthenticatedURLSession(state), request)
+            #expect(provider.count(.token) == before + (isKnown ? 0 : 1))
+        }
+    }
+
     @Test func `the nonce of a second response is kept for the next request (RFC 9449 §8.2)`() async throws {
         try await withSession(dpop: .es256) { provider, state, request in
             let session = AuthenticatedURLSession(state)

@@ -172,12 +172,14 @@ extension AuthError {
 
     /// Returns the error of a file that the system does not lock.
     static func unlocked(_ path: String, _ location: String, errno code: Int32) -> AuthError {
+        var error = AuthError.store(location, "cannot be locked by \(path)", errno: code)
         // gVisor and a few other systems have no such locks (F_OFD_SETLK).
-        let isUnknown = [EINVAL, ENOSYS, EOPNOTSUPP].contains(code)
-        return .store(
-            location,
-            "cannot be locked by \(path)" + (isUnknown ? ", because this system has no locks of open files" : ""),
-            errno: code)
+        if [EINVAL, ENOSYS, EOPNOTSUPP].contains(code) {
+            error.message += ". This system has no locks of open files: store the session in a keyring instead"
+        }
+        // A network file system without its service for locks.
+        if code == ENOLCK { error.message += ". Store the session on a local disk, or in a keyring" }
+        return error
     }
 
     /// Returns an error of a store with the system's message.

@@ -21,7 +21,9 @@ struct ListedSession: Sendable {
     private var line: SignInLine? { try? profile?.signIn }
     private var expiry: String? { record?.accessToken?.expiresAt?.ISO8601Format() }
     private var pause: AuthError? { record?.refreshPause(at: .current) }
-    private var idTokenError: String? { record?.idTokenError(at: .current)?.message }
+    private var idTokenError: String? {
+        record?.idTokenError(at: .current).map { $0.message + ($0.adviceOnAudience.map { "; \($0)" } ?? "") }
+    }
 
     var json: JSON {
         func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }

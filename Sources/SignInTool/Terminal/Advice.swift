@@ -34,11 +34,7 @@ struct Advice: Sendable {
         {
             return "name the scopes with --scope"
         }
-        if error.code == .invalidIDToken, error.message.contains("expected no audience beside"),
-            error.message.hasSuffix("as 'azp'")
-        {
-            return "if you trust that audience, name it with --trusted-audience"
-        }
+        if let advice = error.adviceOnAudience { return advice }
         if error.code == .invalidResponse, error.server == nil, error.message.hasSuffix("found only an ID token") {
             return "add a scope of an API to --scope (at Azure AD B2C, the client id is one)"
         }
@@ -158,6 +154,13 @@ struct Advice: Sendable {
 }
 
 extension AuthError {
+    /// The advice on an ID token with another audience, whose `azp` is the client; nil for other errors.
+    var adviceOnAudience: String? {
+        guard code == .invalidIDToken, message.contains("expected no audience beside"), message.hasSuffix("as 'azp'")
+        else { return nil }
+        return "if you trust that audience, name it with --trusted-audience"
+    }
+
     /// Whether the userinfo endpoint rejects the access token (RFC 6750 §3.1).
     var isRejectionOfUserInfo: Bool {
         stage == .userInfo && ([401, 403].contains(httpStatus) || server?.error == "invalid_token")

@@ -170,6 +170,22 @@ extension RealServer {
                 try other.failure(1, "invalid_id_token")
             }
         },
+        RealServer(
+            "Zitadel", 2026, "aud gets an API at a refresh, azp is the client",
+            "the access token is used, and status names --trusted-audience"
+        ) {
+            try await withDesk { fixture in
+                try await fixture.signIn()
+                fixture.provider.fault(
+                    .editIDToken { draft in
+                        draft.claims["aud"] = ["demo", "https://api.example"]
+                        draft.claims["azp"] = "demo"
+                    }, at: .token)
+                _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                let status = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
+                #expect(status?["id_token_error"]?.string?.hasSuffix("name it with --trusted-audience") == true)
+            }
+        },
         RealServer("any", 2025, "aud has an API besides the client, azp is missing", "refused, without a hint") {
             try await withDesk { fixture in
                 fixture.provider.fault(
