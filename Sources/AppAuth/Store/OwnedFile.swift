@@ -97,8 +97,8 @@ package struct OwnedFile: Sendable {
                 unlink(new)
             } else if mustBeNew, errno != EPERM {
                 throw failure("cannot be created")
-            } else if rename(new, path) != 0 {
-                throw failure("cannot be replaced")
+            } else {
+                try replace(by: new)
             }
         } catch {
             unlink(new)
@@ -113,8 +113,15 @@ package struct OwnedFile: Sendable {
         guard descriptor >= 0 else { throw failure("cannot be opened") }
         defer { close(descriptor) }
         guard synchronise(descriptor) == 0 else { throw failure("cannot be synchronised") }
-        guard rename(new, path) == 0 else { throw failure("cannot be replaced") }
+        try replace(by: new)
         try secure()
+    }
+
+    private func replace(by new: String) throws {
+        guard rename(new, path) != 0 else { return }
+        let error = errno
+        if error == EBUSY { try requireReplaceable() }
+        throw failure("cannot be replaced", error)
     }
 
     /// Writes the file. Missing folders are created. A folder in its place is set aside. If several processes do so at the

@@ -38,6 +38,22 @@ struct ReadOnlyTests {
         }
     }
 
+    @Test(
+        .enabled("this system allows no mounts (unshare --mount)") {
+            try await Namespace.isPossible(Namespace.readOnly(FileManager.default.temporaryDirectory.path))
+        })
+    func `any other file that is mounted by itself is named, with what helps`() async throws {
+        try await withDesk { fixture in
+            for name in ["home", "work"] { _ = try await fixture.login("--profile", name).result() }
+            _ = try await fixture.run("use", "home")
+            let path = fixture.sessions + "/profile-in-use"
+            let prefix = Namespace.replacing(path, by: path) + [try BuiltProducts.path("sign-in")]
+            let outcome = try await fixture.start(prefix, ["use", "work"]).outcome()
+            #expect(outcome.status == 1 && outcome.errors.contains("\(path) is mounted by itself"), "\(outcome)")
+            #expect(outcome.errors.contains("Mount its folder instead"), "\(outcome)")
+        }
+    }
+
     @Test func `a session in a folder without write permission is used until its token expires`() async throws {
         try await withDesk { fixture in
             try await fixture.signIn()
