@@ -97,7 +97,7 @@ public final class Discovery: Sendable {
     ///
     /// If the endpoint is missing, fetches `/.well-known/oauth-authorization-server` before the issuer's path and after
     /// it. The document counts only if it names the issuer that the policy expects. Nothing is fetched for metadata that
-    /// the app has put together, or that are not at a standard location.
+    /// the app has put together, or whose location the app has named.
     ///
     /// - Parameter policy: The policy with which the metadata was fetched.
     /// - Returns: The metadata with the endpoint, and with all other members of that document that it lacks; unchanged if no
@@ -138,11 +138,15 @@ public final class Discovery: Sendable {
             if let found { return found }
         }
         let isDocument = name.issuer.string.contains("/.well-known/")
-        throw missing.error(
-            "no OpenID configuration",
-            name.location != nil
-                ? "Check the URL"
-                : isDocument ? "Check the issuer: it is the part of the URL before /.well-known/" : "Check the issuer")
+        let remedy =
+            if name.location != nil {
+                "Check the URL"
+            } else if isDocument {
+                "Check the issuer: it is the part of the URL before /.well-known/"
+            } else {
+                "Check the issuer"
+            }
+        throw missing.error("no OpenID configuration", remedy)
     }
 
     private func fetch(_ name: Name, at url: String) async throws -> Fetched {
@@ -159,10 +163,9 @@ public final class Discovery: Sendable {
                 found.contains(IssuerPolicy.placeholder)
                 ? "It has many tenants: use this issuer with the ID of one tenant in place of \(IssuerPolicy.placeholder)"
                 : "If you trust it, use exactly that issuer\(isSlash ? " (check the trailing slash)" : "")"
+            let place = (name.location ?? name.issuer.url).description.foundText
             throw AuthError(
-                .issuerMismatch, .discovery,
-                "the provider at \((name.location ?? name.issuer.url).description.foundText) calls itself \(found.foundText). \(remedy)"
-            )
+                .issuerMismatch, .discovery, "the provider at \(place) calls itself \(found.foundText). \(remedy)")
         }
         if var members = json.object, name.policy.template != nil {
             members["issuer"] = .string(name.issuer.string)

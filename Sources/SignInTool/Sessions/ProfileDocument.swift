@@ -22,8 +22,8 @@ package struct ProfileDocument {
     /// All options that a profile remembers, in the order in which they are shown.
     private static let kinds: KeyValuePairs<String, Kind> = [
         "--issuer": .url, "--preset": .text, "--metadata-url": .url, "--authorization-endpoint": .url,
-        "--token-endpoint": .url,
-        "--device-endpoint": .url, "--resource": .list, "--client-id": .text, "--client-document": .text,
+        "--token-endpoint": .url, "--device-endpoint": .url, "--resource": .list, "--client-id": .text,
+        "--client-document": .text,
         "--scope": .text, "--client-auth": .text, "--assertion-audience": .text, "--trusted-audience": .list,
         "--redirect-uri": .text, "--redirect-host": .text, "--redirect-port": .list, "--redirect-path": .text,
         "--prompt": .text, "--login-hint": .text, "--username": .text, "--max-age": .text, "--acr-values": .text,
