@@ -105,6 +105,47 @@ struct RefreshedIDTokenTests {
         }
     }
 
+    /// What a server may answer at the place where its token endpoint was, and whether it may have acted on the request.
+    @Test(arguments: [
+        (Fault.status(.notFound), true), (.status(.gone), true), (.status(.methodNotAllowed), true),
+        (.redirect(to: "https://op.example/token"), true), (.status(.internalServerError), false),
+        (.oauthError("invalid_request", .notFound), false),
+    ])
+    func `a token endpoint that has moved is found by the metadata`(fault: Fault, isFound: Bool) async throws {
+        try await World.run { world in
+            let record = try await world.signIn().record
+            let old = try record.outdated("token_endpoint", .string(world.provider.issuer + "/old"))
+            let store = TestStore(try AuthStateRecord(decoding: old, from: "test"))
+            let state = try #require(await AuthState(restoring: store, environment: world.environment))
+            world.provider.fault(fault, at: .none)
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect((error == nil) == isFound, "\(error as Any)")
+            #expect(world.provider.count(.none) == 1 && world.provider.count(.token) == (isFound ? 2 : 1))
+            #expect(await state.record.refreshToken != nil)
+            guard isFound else { return }
+            #expect(await store.record?.client.provider == record.client.provider)
+        }
+    }
+
+    /// The user has agreed to the hosts of a provider that only a resource has named.
+    @Test(arguments: [true, false])
+    func `endpoints move to another host only if the provider is the user's choice`(isNamedByResource: Bool)
+        async throws
+    {
+        try await World.run { world in
+            var record = try await world.signIn().record
+            let old = "https://op.example/token"
+            record.client.provider = try AuthStateRecord(
+                decoding: record.outdated("token_endpoint", .string(old)), from: "test"
+            ).client.provider
+            if isNamedByResource { record.client.provider.resource = try SecureURL("https://api.example/") }
+            let provider = try await world.metadata()
+            #expect(
+                record.client.provider.renewed(by: provider)[.token]?.string
+                    == (isNamedByResource ? old : world.provider.url(.token)))
+        }
+    }
+
     @Test func `they are looked for where the app has found the metadata`() async throws {
         try await World.run { world in
             let old = try await world.signIn().record.outdated("id_token_signing_alg_values_supported", ["ES256"])

@@ -120,12 +120,18 @@ public struct ProviderMetadata: Sendable, Hashable {
         return metadata
     }
 
-    /// Returns the metadata with the members for the verification of ID tokens replaced by those of a newer document,
-    /// if it has them.
-    package func verifying(as newer: ProviderMetadata) -> ProviderMetadata {
+    /// Returns the metadata with the members that a session needs later replaced by those of a newer document, if it has them:
+    /// for the verification of ID tokens, and the endpoints. If only a resource has named the provider, the user has agreed to
+    /// the hosts of the endpoints, and they do not move to others.
+    package func renewed(by newer: ProviderMetadata) -> ProviderMetadata {
         var metadata = self
         for name in [Endpoint.keys.rawValue, "id_token_signing_alg_values_supported"] {
             if let value = newer.document[nonEmpty: name] { metadata.document[name] = value }
+        }
+        for name in document.members.map(\.name) where name.hasSuffix("_endpoint") {
+            let endpoint = Endpoint(rawValue: name)
+            guard let url = newer[endpoint], resource == nil || url.origin == self[endpoint]?.origin else { continue }
+            metadata.document[name] = .string(url.string)
         }
         return metadata
     }

@@ -88,10 +88,9 @@ extension AuthState {
     // MARK: - The request
 
     /// Sends the refresh token (RFC 6749 §6) or the grant: once, unless the server demands another DPoP proof (RFC 9449 §8),
-    /// or refuses what the request names, and another one may be what it wants.
+    /// or refuses what the request names, and another one may be what it wants, or the endpoint has moved.
     func sendRefresh(_ attempt: SessionRules.Attempt) async -> Result<TokenResponse, AuthError> {
         environment.logger.info("refresh: refreshing the access token")
-        let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
         let (form, wanted) = (record.refreshForm, attempt.need.parameters)
         func send(_ form: RefreshForm) async -> (TokenParameters, Result<TokenResponse, AuthError>) {
             var parameters = wanted
@@ -106,10 +105,12 @@ extension AuthState {
                         wanted, scope: record.scope, resources: record.resources, at: record.client.provider)
                     request = try .refresh(token, parameters)
                 }
+                let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
                 return (parameters, .success(try await endpoint.send(request, stage: .refresh)))
             } catch { return (parameters, .failure(Self.authError(error))) }
         }
-        let (sent, result) = await send(form)
+        var (sent, result) = await send(form)
+        if case .failure(let error) = result, await hasMoved(.token, since: error) { (sent, result) = await send(form) }
         guard attempt.refreshToken != nil, case .failure(let error) = result,
             let other = form.after(error, to: sent, wanted: wanted, scope: record.scope)
         else { return result }
@@ -119,6 +120,19 @@ extension AuthState {
             response.refreshForm = other
             return response
         }
+    }
+
+    /// Whether an endpoint is not where it was, and the provider's metadata names another place for it. A session lives for
+    /// months. Only an error counts that shows that the request had no effect.
+    private func hasMoved(_ endpoint: ProviderMetadata.Endpoint, since error: AuthError) async -> Bool {
+        let provider = record.client.provider
+        // If it is on the host of the metadata, nothing is to be learnt there while it cannot be reached.
+        let isElsewhere = provider[endpoint]?.origin != provider.issuer.url.origin
+        let isUnreachable = [.nameUnresolved, .unreachable].contains(error.connectionProblem)
+        guard error.saysNotHere || isElsewhere && isUnreachable,
+            await renewMetadata() == true
+        else { return false }
+        return record.client.provider[endpoint] != provider[endpoint]
     }
 
     // MARK: - The lock
@@ -167,6 +181,13 @@ extension AuthState {
             if let token = try decision.token { return token }
         }
         throw await store.lockIsHeld(for: patience.limit)
+    }
+}
+
+extension AuthError {
+    /// Whether the server says that nothing is at this URL: it has no error of OAuth.
+    fileprivate var saysNotHere: Bool {
+        server == nil && httpStatus.map { (300..<400).contains($0) || [404, 405, 410].contains($0) } == true
     }
 }
 

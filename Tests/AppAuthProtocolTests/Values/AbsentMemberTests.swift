@@ -144,9 +144,9 @@ struct AbsentMemberTests {
         let known = try ProviderMetadata(issuer: "https://op.example", endpoints: [.keys: "https://op.example/1"])
         var newer: JSON.Object = ["issuer": "https://op.example"]
         newer["jwks_uri"] = spelling
-        #expect(try known.verifying(as: ProviderMetadata(document: .object(newer)))[.keys]?.path == "/1")
+        #expect(try known.renewed(by: ProviderMetadata(document: .object(newer)))[.keys]?.path == "/1")
         newer["jwks_uri"] = "https://op.example/2"
-        #expect(try known.verifying(as: ProviderMetadata(document: .object(newer)))[.keys]?.path == "/2")
+        #expect(try known.renewed(by: ProviderMetadata(document: .object(newer)))[.keys]?.path == "/2")
     }
 
     // RFC 7591 §3.2.1, RFC 7592 §3
