@@ -100,7 +100,7 @@ public final class CurlTransport: HTTPTransport {
         case negotiate
     }
 
-    private let configuration: Configuration
+    package let configuration: Configuration
     private let libraryNames: [String]
     private let environment: @Sendable (String) -> String?
     private let system: (file: String, directories: [String])?

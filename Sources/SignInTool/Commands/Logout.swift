@@ -197,10 +197,11 @@ struct Logout: Command {
     ) async throws -> AuthState? {
         let state = try await session.restore(store, of: nil, environment)
         if let profile, let record = await state?.record, !profile.hasSession(record) { return nil }
-        guard let revocationEndpoint, var client = await state?.record.client else { return state }
+        guard let revocationEndpoint, let record = await state?.record else { return state }
+        var client = record.client
         client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
-        let speaking = environment.speaking(to: client.provider) ?? environment
-        return try await AuthState(restoring: store, as: client, environment: speaking)
+        return try await AuthState(
+            restoring: store, as: client, environment: environment.suiting(record) ?? environment)
     }
 
     private func signOut(

@@ -133,12 +133,26 @@ extension ProviderMetadata {
 }
 
 extension Environment {
-    /// Returns the environment with the dialect of a stored session's provider; nil if that is the standard one.
-    func speaking(to provider: ProviderMetadata) -> Environment? {
-        guard let dialect = provider.notedPreset?.preset.dialect else { return nil }
+    /// Returns the environment for a stored session: with the dialect of its provider, and with what its profile remembers of
+    /// the network, unless the command line names that; nil if that is this one.
+    func suiting(_ record: AuthStateRecord) -> Environment? {
+        let dialect = record.client.provider.notedPreset?.preset.dialect
+        let transport = try? Profile.with(record.profileID)?.signIn.flatMap(transport(of:))
+        guard dialect != nil || transport != nil else { return nil }
         var environment = self
-        environment.dialect = dialect
+        if let dialect { environment.dialect = dialect }
+        if let transport { environment.transport = transport }
         return environment
+    }
+
+    /// Returns the transport with the options of a sign-in that this one lacks; nil if it lacks none.
+    private func transport(of line: SignInLine) -> CurlTransport? {
+        guard let own = (transport as? CurlTransport)?.configuration else { return nil }
+        var network = own
+        if own.additionalRoots.isEmpty { network.additionalRoots = line.value(of: "--ca-file").map { [$0] } ?? [] }
+        let method = line.value(of: "--proxy-auth").flatMap(CurlTransport.ProxyAuthentication.init(rawValue:))
+        if own.proxyAuthentication == .basic, let method { network.proxyAuthentication = method }
+        return network == own ? nil : CurlTransport(network)
     }
 }
 

@@ -160,9 +160,7 @@ extension StateFolder {
     static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
         let call = TokenStoreCall(expectsSession: expectsSession(in: store))
         let state = try await AuthState(restoring: store, call: call, environment: environment)
-        guard let provider = await state?.record.client.provider,
-            let environment = environment.speaking(to: provider)
-        else { return state }
+        guard let record = await state?.record, let environment = environment.suiting(record) else { return state }
         return try await AuthState(restoring: store, call: call, environment: environment)
     }
 }

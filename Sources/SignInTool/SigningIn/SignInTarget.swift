@@ -111,8 +111,7 @@ struct SignInTarget {
         of record: AuthStateRecord, scope: [Scope], _ certificate: LoopbackRedirectListener.Certificate?,
         _ environment: Environment
     ) throws {
-        let environment = environment.speaking(to: record.client.provider) ?? environment
-        configuration = ClientConfiguration(record.client, environment: environment)
+        configuration = ClientConfiguration(record.client, environment: environment.suiting(record) ?? environment)
         options = record.client.provider.preset?.preset.options ?? .init()
         registered = try RegisteredClients.find(
             issuer: record.client.provider.issuer.string, clientID: record.client.id, for: record.resources)
