@@ -30,7 +30,8 @@ package struct PollingSchedule: Sendable, Hashable {
             failures = 0
             interval += .seconds(5)
             return .poll(after: pause(interval, error), .slowedDown(interval: interval))
-        case AuthError.Code.expiredToken.rawValue: return .end(.expiredApproval(error))
+        // Microsoft Entra has another code for it.
+        case AuthError.Code.expiredToken.rawValue, "code_expired": return .end(.expiredApproval(error))
         case AuthError.Code.accessDenied.rawValue: return .end(.deniedByUser(error))
         default:
             // §3.5: on a connection timeout the client MUST poll less often; doubling the interval is RECOMMENDED. The

@@ -15,6 +15,8 @@ enum SecretFile {
         guard var text = String(validating: bytes, as: UTF8.self) else {
             throw refusal("expected a secret in UTF-8")
         }
+        // Editors of Windows write it at the beginning of a text.
+        if text.hasPrefix("\u{FEFF}") { text.unicodeScalars.removeFirst() }
         if text.hasSuffix("\n") || text.hasSuffix("\r\n") { text.removeLast() }
         guard !text.isEmpty else { throw refusal("expected a secret, found an empty file") }
         return Secret(text)

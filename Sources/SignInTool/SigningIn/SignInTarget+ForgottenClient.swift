@@ -142,7 +142,8 @@ extension AuthError {
     /// Whether the provider has refused the scope. If the response lacks the `iss` that the provider promises (RFC 9207), its
     /// error is not verified; all that follows is a request for less.
     fileprivate var isOfScope: Bool {
-        code == "invalid_scope" || code == .invalidRedirect && server?.error == "invalid_scope"
+        // Keycloak has the other code for offline tokens that the client or the user may not have.
+        ["invalid_scope", "not_allowed"].contains(code) || code == .invalidRedirect && server?.error == "invalid_scope"
     }
 
     /// Whether a provider may have refused `prompt=consent` in the request: it has no page that asks, or lets only an

@@ -74,6 +74,7 @@ struct PollingScheduleTests {
     @Test(
         arguments: [
             ("expired_token", AuthError.Code.expiredToken, "Start a new sign-in"),
+            ("code_expired", .expiredToken, "Start a new sign-in"),
             ("access_denied", .accessDenied, "you have denied access"),
             ("invalid_grant", .invalidGrant, "invalid_grant"),
             ("invalid_client", .invalidClient, "invalid_client"),

@@ -34,6 +34,19 @@ struct GrantCommandTests {
         }
     }
 
+    @Test(arguments: [
+        ("\u{FEFF}", "", true), ("\u{FEFF}", "\r\n", true), ("\u{FEFF}\u{FEFF}", "", false), ("", "\u{FEFF}", false),
+    ])
+    func `a byte order mark before the secret is none of it`(before: String, after: String, isLeftOut: Bool)
+        async throws
+    {
+        try await withDesk { fixture in
+            let secret = before + "service-secret-of-thirty-two-bytes" + after
+            let line = try service(fixture, secret: secret) + ["--issuer", fixture.issuer, "--scope", "api", "--json"]
+            #expect(try await fixture.start(line).outcome().status == (isLeftOut ? 0 : 1))
+        }
+    }
+
     @Test func `with --token-endpoint no other request is made`() async throws {
         try await withDesk { fixture in
             let arguments =

@@ -267,6 +267,17 @@ extension RealServer {
                 #expect(try !refused.failure(1, "invalid_client").contains("--client-auth"))
             }
         },
+        RealServer(
+            "Keycloak", 2026, "offline tokens are not allowed: not_allowed, at the token endpoint",
+            "login goes on without offline_access, and says so"
+        ) {
+            try await withDesk { fixture in
+                fixture.provider.fault(.oauthError("not_allowed"), at: .token)
+                #expect(try await fixture.login().result()["scope"] == "openid profile")
+                fixture.provider.fault(.oauthError("not_allowed"), at: .token)
+                try await fixture.login("--scope", "openid offline_access").failure(1, "not_allowed")
+            }
+        },
         RealServer("Slack", 2026, "200 with bad_client_secret, for Basic", "the hint names --client-auth post") {
             try await withDesk { fixture in
                 try Data("s3cret".utf8).write(to: URL(filePath: fixture.home + "/secret"))
