@@ -85,6 +85,9 @@ public struct SignOut: Sendable {
         /// The sign-out is waiting for the provider to send the browser back. If the provider shows an error, this URI
         /// may not be registered for the client.
         case waiting(postLogoutRedirectURI: String)
+        /// The browser came back without the state of this sign-out, so that nothing confirms it. The wait goes on. Some
+        /// providers leave the state out.
+        case foreignRedirect
         /// No browser was started. The user may open this URL, which does not contain the ID token.
         case endSession(url: String)
     }
@@ -149,6 +152,7 @@ public struct SignOut: Sendable {
     public func run(_ state: AuthState) async throws -> Report {
         var report = Report()
         let deadline = ContinuousClock.now + timeout
+        if endsBrowserSession, browser != nil { await Self.renewHint(of: state, before: deadline) }
         let record = await state.record
         if revokesTokens {
             report.revocations = await state.revokeTokens(before: deadline)
@@ -179,6 +183,16 @@ public struct SignOut: Sendable {
         try forgetting.get()
         try Task.checkCancellation()
         return report
+    }
+
+    /// Refreshes an ID token that has expired: as the hint of RP-Initiated Logout §2, providers should accept it, and several do
+    /// not. If it cannot be refreshed, the sign-out goes on with it.
+    private static func renewHint(of state: AuthState, before deadline: ContinuousClock.Instant) async {
+        guard await state.record.idToken != nil, await state.record.client.provider.names(.endSession) else { return }
+        let limit = min(.seconds(10), ContinuousClock.now.duration(to: deadline))
+        _ = try? await withTimeout(limit, .logout, "the ID token was not refreshed") {
+            try await state.freshIDToken(minimumValidity: .zero)
+        }
     }
 
     private func endSession(
@@ -223,7 +237,11 @@ public struct SignOut: Sendable {
         }
         observe(.waiting(postLogoutRedirectURI: listener.redirectURI))
         _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
-            try await listener.redirect { query in request.isResponse(query: query) ? true : nil }
+            try await listener.redirect { [observe] query in
+                if request.isResponse(query: query) { return true }
+                observe(.foreignRedirect)
+                return nil
+            }
         }
         environment.logger.info("logout: the browser came back with the state of this sign-out")
         await listener.finish(with: pages.signedOut)

@@ -236,6 +236,10 @@ struct Logout: Command {
                     Self.sayWhatToCompare(uri, record, console)
                     if postLogoutRedirect == nil, let signIn { Self.sayHowToFixThePort(of: uri, signIn, console) }
                 }
+            case .foreignRedirect:
+                console.sayOnce(
+                    "The browser came back without the state of this sign-out, which some providers leave out. You may be signed "
+                        + "out there, but nothing confirms it. Ctrl-C ends the wait.")
             case .removed:
                 console.log("store: removed the session")
                 if local { Self.sayWhatStaysValid(record, [], prefix, console) }

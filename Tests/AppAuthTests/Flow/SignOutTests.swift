@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
@@ -55,6 +56,44 @@ struct SignOutTests {
             #expect(output.contains("open this URL") == !isObserved, "\(output)")
             #expect(
                 output.contains("http://127.0.0.1:") == !isObserved && !output.contains("id_token_hint"), "\(output)")
+        }
+    }
+
+    /// Several providers refuse an expired ID token as a hint, and show an error in place of the way back.
+    @Test(arguments: [true, false])
+    func `an ID token that has expired is refreshed first, if that is possible`(isPossible: Bool) async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let old = await state.record.idToken?.rawValue.reveal()
+            world.clock.advance(by: 700)
+            if !isPossible { world.provider.fault(.status(.badRequest), at: .token, times: nil) }
+            let report = try await withScriptedBrowser(entries: [:]) { browser in
+                var signOut = SignOut(appName: "Test")
+                signOut.browser = browser
+                return try await signOut.run(state)
+            }
+            #expect(report.sessionEnded)
+            let hint = try #require(world.provider.log(.endSession).first?.query["id_token_hint"])
+            #expect((hint == old) == !isPossible)
+        }
+    }
+
+    @Test(arguments: ["", "?state=", "?state=x"])
+    func `a browser that comes back without the state is reported, and ends nothing`(query: String) async throws {
+        try await World.run { world in
+            let foreign = LockedValue(0)
+            var signOut = SignOut(appName: "Test")
+            (signOut.browser, signOut.timeout) = (nil, .seconds(5))
+            signOut.observe = { event in
+                switch event {
+                case .waiting(let uri):
+                    Task { try await onThread { _ = try run("curl", "-s", uri + query) } }
+                case .foreignRedirect: foreign.withLock { $0 += 1 }
+                default: break
+                }
+            }
+            let report = try await signOut.run(world.signIn())
+            #expect(!report.sessionEnded && report.endSessionError?.code == .timeout && foreign.withLock { $0 } == 1)
         }
     }
 
