@@ -1,3 +1,4 @@
+internal import AppAuthConcurrency
 public import AppAuthProtocol
 public import AppAuthSession
 internal import FoundationEssentials
@@ -236,12 +237,19 @@ public struct SignOut: Sendable {
             throw obstacle
         }
         observe(.waiting(postLogoutRedirectURI: listener.redirectURI))
-        _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
-            try await listener.redirect { [observe] query in
-                if request.isResponse(query: query) { return true }
-                observe(.foreignRedirect)
-                return nil
+        let cameBack = LockedValue(false)
+        do {
+            _ = try await withTimeout(limit, .logout, "the provider did not send the browser back") {
+                try await listener.redirect { [observe] query in
+                    if request.isResponse(query: query) { return true }
+                    cameBack.withLock { $0 = true }
+                    observe(.foreignRedirect)
+                    return nil
+                }
             }
+        } catch var error as AuthError where error.code == .timeout && cameBack.withLock({ $0 }) {
+            error.message = "the browser came back without the state of this sign-out"
+            throw error
         }
         environment.logger.info("logout: the browser came back with the state of this sign-out")
         await listener.finish(with: pages.signedOut)

@@ -237,6 +237,7 @@ struct Logout: Command {
                     if postLogoutRedirect == nil, let signIn { Self.sayHowToFixThePort(of: uri, signIn, console) }
                 }
             case .foreignRedirect:
+                note.stop()
                 console.sayOnce(
                     "The browser came back without the state of this sign-out, which some providers leave out. You may be signed "
                         + "out there, but nothing confirms it. Ctrl-C ends the wait.")

@@ -94,6 +94,7 @@ struct SignOutTests {
             }
             let report = try await signOut.run(world.signIn())
             #expect(!report.sessionEnded && report.endSessionError?.code == .timeout && foreign.withLock { $0 } == 1)
+            #expect(report.endSessionError?.message == "the browser came back without the state of this sign-out")
         }
     }
 
