@@ -203,6 +203,33 @@ struct UnsavedTests {
         }
     }
 
+    /// At several providers, revoking the old token would also end the new session.
+    @Test(arguments: [true, false])
+    func `a sign-out that is stored late revokes nothing of a session that another one has replaced`(
+        isReplaced: Bool
+    ) async throws {
+        try await World.run { world in
+            let (store, ticks) = (TestStore(), Ticks())
+            defer { ticks.end() }
+            var environment = world.environment
+            environment.sleep = { _ in try await ticks.wait() }
+            _ = try await world.signIn(store: store)
+            let state = try #require(await AuthState(restoring: store, environment: environment))
+            for _ in 0..<2 { world.provider.fault(.unavailable(retryAfter: 1), at: .revocation) }
+            #expect(await state.revokeTokens().compactMap(\.error).count == 2)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+            #expect(await authError { try await state.forget() }?.code == .store)
+            await store.refuse(with: nil)
+            let other = isReplaced ? await (try world.signIn(scope: [.offlineAccess])).record : nil
+            if isReplaced { await store.put(other) }
+            let revocations = world.provider.count(.revocation)
+            await state.settle(atMost: .seconds(60))
+            #expect(await store.record == other)
+            #expect(world.provider.count(.revocation) == revocations + (isReplaced ? 0 : 2))
+        }
+    }
+
     @Test func `a sign-out during the write revokes unsaved tokens and reports none`() async throws {
         try await withRefusedTokens { world, store, state, _, ticks in
             let (token, saves) = (try #require(await state.record.refreshToken), await store.saves)
