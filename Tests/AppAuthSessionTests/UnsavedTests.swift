@@ -25,21 +25,27 @@ struct UnsavedTests {
         }
     }
 
-    private func withRefusedTokens(
-        _ body: (World, TestStore, AuthState, _ before: AuthStateRecord, Ticks) async throws -> Void
-    ) async throws {
+    /// A session whose pauses the test ends.
+    private func withSession(_ body: (World, TestStore, AuthState, Ticks) async throws -> Void) async throws {
         try await World.run { world in
             let (store, ticks) = (TestStore(), Ticks())
+            defer { ticks.end() }
             var environment = world.environment
             environment.sleep = { _ in try await ticks.wait() }
             _ = try await world.signIn(store: store)
-            let state = try #require(await AuthState(restoring: store, environment: environment))
+            try await body(world, store, #require(await AuthState(restoring: store, environment: environment)), ticks)
+        }
+    }
+
+    private func withRefusedTokens(
+        _ body: (World, TestStore, AuthState, _ before: AuthStateRecord, Ticks) async throws -> Void
+    ) async throws {
+        try await withSession { world, store, state, ticks in
             let before = await state.record
             await store.refuse(with: TestStore.Refusal(), after: 1)
             #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
             #expect(await state.hasUnsavedTokens)
             await store.refuse(with: nil)
-            defer { ticks.end() }
             try await body(world, store, state, before, ticks)
         }
     }
@@ -55,13 +61,7 @@ struct UnsavedTests {
     }
 
     @Test func `a sign-out that the store has rejected is stored after a while without a call`() async throws {
-        try await World.run { world in
-            let (store, ticks) = (TestStore(), Ticks())
-            defer { ticks.end() }
-            var environment = world.environment
-            environment.sleep = { _ in try await ticks.wait() }
-            _ = try await world.signIn(store: store)
-            let state = try #require(await AuthState(restoring: store, environment: environment))
+        try await withSession { _, store, state, ticks in
             await store.refuse(with: TestStore.Refusal())
             #expect(await authError { try await state.forget() }?.code == .store)
             await store.refuse(with: nil)
@@ -208,13 +208,7 @@ struct UnsavedTests {
     func `a sign-out that is stored late revokes nothing of a session that another one has replaced`(
         isReplaced: Bool
     ) async throws {
-        try await World.run { world in
-            let (store, ticks) = (TestStore(), Ticks())
-            defer { ticks.end() }
-            var environment = world.environment
-            environment.sleep = { _ in try await ticks.wait() }
-            _ = try await world.signIn(store: store)
-            let state = try #require(await AuthState(restoring: store, environment: environment))
+        try await withSession { world, store, state, _ in
             for _ in 0..<2 { world.provider.fault(.unavailable(retryAfter: 1), at: .revocation) }
             #expect(await state.revokeTokens().compactMap(\.error).count == 2)
             await store.refuse(with: TestStore.Refusal(), after: 1)

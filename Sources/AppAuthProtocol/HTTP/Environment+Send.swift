@@ -42,7 +42,7 @@ extension Environment {
         let response = try await send(TransportRequest(request, limits: .document), stage: stage)
         guard response.status == .ok else {
             var error = response.unexpectedStatus(from: url, stage: stage)
-            // Whoever looks for the document learns where it is. The request had no secret.
+            // The message says where the document may be. The request had no secret that the server could repeat.
             if response.status.kind == .redirection, let target = response.headerFields[.location] {
                 error.message += ", here to \(target.foundText)"
             }

@@ -110,7 +110,9 @@ extension AuthState {
             } catch { return (parameters, .failure(Self.authError(error))) }
         }
         var (sent, result) = await send(form)
-        if case .failure(let error) = result, await hasMoved(.token, since: error) { (sent, result) = await send(form) }
+        if case .failure(let error) = result, await hasTokenEndpointMoved(since: error) {
+            (sent, result) = await send(form)
+        }
         guard attempt.refreshToken != nil, case .failure(let error) = result,
             let other = form.after(error, to: sent, wanted: wanted, scope: record.scope)
         else { return result }
@@ -122,17 +124,17 @@ extension AuthState {
         }
     }
 
-    /// Whether an endpoint is not where it was, and the provider's metadata names another place for it. A session lives for
-    /// months. Only an error counts that shows that the request had no effect.
-    private func hasMoved(_ endpoint: ProviderMetadata.Endpoint, since error: AuthError) async -> Bool {
+    /// Whether the token endpoint is not where it was, and the provider's metadata names another place for it. A session lives
+    /// for months. Only an error counts that shows that the request had no effect.
+    private func hasTokenEndpointMoved(since error: AuthError) async -> Bool {
         let provider = record.client.provider
         // If it is on the host of the metadata, nothing is to be learnt there while it cannot be reached.
-        let isElsewhere = provider[endpoint]?.origin != provider.issuer.url.origin
+        let isElsewhere = provider[.token]?.origin != provider.issuer.url.origin
         let isUnreachable = [.nameUnresolved, .unreachable].contains(error.connectionProblem)
         guard error.saysNotHere || isElsewhere && isUnreachable,
             await renewMetadata() == true
         else { return false }
-        return record.client.provider[endpoint] != provider[endpoint]
+        return record.client.provider[.token] != provider[.token]
     }
 
     // MARK: - The lock
