@@ -114,11 +114,17 @@ final class Cluster: Sendable {
             settings += ["ssl=on", "ssl_cert_file=\(certificate)", "ssl_key_file=\(folder)/server.key"]
         }
         let server = [Self.binary("postgres"), "-D", folder + "/data", "-p", String(port)]
-        let lifeline = #""$@" & server=$!; cat; kill -INT "$server"; wait "$server"; rm -rf "$0""#
+        // The shell waits for the end of its input and for the server's, which it reports. A test may start the server again.
+        let lifeline = #"""
+            trap "" PIPE; exec 3<&0; "$@" 3<&- & server=$!; { cat <&3 >/dev/null; kill -INT "$server"; } & input=$!
+            wait "$server"; echo "the server has ended"; wait "$input"; rm -rf "$0"
+            """#
         let command = (machine?.prefix ?? []) + Self.asUser(server + settings.flatMap { ["-c", $0] })
         let shell = try Program("/bin/sh", ["-c", lifeline, folder] + command, environment: Self.environment)
         shells.withLock { $0.append(shell) }
-        _ = try await shell.line { $0.contains("ready to accept ") && $0.contains("connections") }
+        let end = "the server has ended"
+        let line = try await shell.line { $0 == end || $0.contains("ready to accept ") && $0.contains("connections") }
+        guard line != end else { throw Program.Failure(description: shell.output) }
     }
 
     /// Ends the server without a shutdown, as a crash does.

@@ -52,21 +52,10 @@ final class Program: Sendable {
         _ path: String, _ arguments: [String], _ environment: [String: String]?
     ) throws -> (id: pid_t, input: Int32, output: Int32) {
         let (input, output) = (try pipe(), try pipe())
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        for (end, number) in [(input.read, 0), (output.write, 1), (output.write, 2)] {
-            posix_spawn_file_actions_adddup2(&actions, end, Int32(number))
-        }
-        closeInherited(in: &actions)
-        let words = ([path] + arguments).map { strdup($0) } + [nil]
-        let variables = (environment ?? ProcessInfo.processInfo.environment).map { strdup("\($0)=\($1)") } + [nil]
-        defer { for copy in words + variables { free(copy) } }
-        var id = pid_t()
-        let error = posix_spawn(&id, path, &actions, nil, words, variables)
-        close(input.read)
-        close(output.write)
-        guard error == 0 else { throw Failure(description: "\(path): \(String(cString: strerror(error)))") }
+        defer { for end in [input.read, output.write] { close(end) } }
+        let id = try Spawn.start(
+            [path] + arguments, environment ?? ProcessInfo.processInfo.environment, input: .descriptor(input.read),
+            output: output.write, errors: output.write)
         return (id, input.write, output.read)
     }
 

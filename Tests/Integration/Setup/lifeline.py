@@ -43,12 +43,21 @@ def report(**members):
 
 
 def free_port():
-    """A port that nobody listens on, below the range from which the kernel takes the ports of outgoing connections."""
+    """A port that nobody listens on, below the range from which the kernel takes the ports of outgoing connections.
+
+    This process claims it among the processes of tests until it ends, as `freePort()` does.
+    """
     while True:
-        port = random.randrange(20000, 32000)
+        port = random.randrange(16384, 32768)
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         with socket.socket() as probe, contextlib.suppress(OSError):
+            claim.bind(f"\0appauth-test-port-{port}")
+            claims.append(claim)
             probe.bind(("127.0.0.1", port))
             return port
+
+
+claims = []
 
 
 def end_with_parent():
