@@ -45,7 +45,10 @@ extension AuthorizationRequest {
     package var whatToCompare: [String] {
         let isUnknownURL = (try? SecureURL(client.id)) != nil && !client.provider.supportsClientIDMetadataDocuments
         let doubt = " (a URL: the provider’s metadata does not mention client ID metadata documents)"
-        return [
+        let lifetime = urlLifetime.map { seconds in
+            "The URL above can be opened for \(seconds) s. If the page says that it has expired, sign in again."
+        }
+        return (lifetime.map { [$0] } ?? []) + [
             "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:",
             "  client ID: \(client.id.shownName)\(isUnknownURL ? doubt : "")",
             "  redirect URI: \(redirectURI)",

@@ -21,8 +21,9 @@ extension AuthorizationRequest {
         }
         var carried = FormParameters()
         carried.append("client_id", client.id)
-        carried.append("request_uri", try Self.requestURI(in: response))
-        return carrying(carried)
+        let (uri, lifetime) = try Self.requestURI(in: response)
+        carried.append("request_uri", uri)
+        return carrying(carried, for: lifetime)
     }
 
     /// RFC 9126 §3: with a signed request, no other parameters are sent.
@@ -37,14 +38,14 @@ extension AuthorizationRequest {
 
     /// Reads the URI that the provider chose. The response must also have its lifetime in seconds (RFC 9126 §2.2). No
     /// message repeats the URI: a reader of the log could use it first.
-    private static func requestURI(in response: TransportResponse) throws -> String {
+    private static func requestURI(in response: TransportResponse) throws -> (uri: String, lifetime: Int) {
         let object = try ResponseObject(
             accepted: response, as: "response to the pushed authorization request", stage: .authorization)
-        _ = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
+        let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
         let uri = try object.required("request_uri") { try object.text($0, atMost: 2048) }
         guard !uri.contains(" ") else {
             throw object.refusal("expected 'request_uri' to be a URI, found other characters")
         }
-        return uri
+        return (uri, lifetime)
     }
 }

@@ -32,6 +32,8 @@ public struct AuthorizationRequest: Sendable {
     /// The parameters in the browser's URL: all of them, or a reference to them.
     private(set) var carried: FormParameters
     private let endpoint: SecureURL
+    /// For how many seconds the browser's URL can be opened, if that is a reference (RFC 9126 §2.2); nil without a limit.
+    package private(set) var urlLifetime: Int?
     /// The parameters of the provider's authorization endpoint that the app's own have replaced, as `name=value`.
     package let overruled: [String]
 
@@ -110,10 +112,10 @@ public struct AuthorizationRequest: Sendable {
         (self.parameters, carried) = (parameters, parameters)
     }
 
-    /// Returns the same request with other parameters in the browser's URL.
-    func carrying(_ carried: FormParameters) -> AuthorizationRequest {
+    /// Returns the same request with other parameters in the browser's URL, which can be opened for as many seconds.
+    func carrying(_ carried: FormParameters, for lifetime: Int? = nil) -> AuthorizationRequest {
         var request = self
-        request.carried = carried
+        (request.carried, request.urlLifetime) = (carried, lifetime)
         return request
     }
 

@@ -3,7 +3,7 @@ public struct Client: Sendable, Hashable {
     /// The client ID.
     public let id: String
     /// How the client authenticates at the token endpoint.
-    public let authentication: ClientAuthentication
+    public package(set) var authentication: ClientAuthentication
     /// The provider.
     public var provider: ProviderMetadata
     /// The kind of key that the session's tokens are bound to (RFC 9449); nil for bearer tokens.

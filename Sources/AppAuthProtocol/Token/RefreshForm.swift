@@ -15,13 +15,19 @@ package struct RefreshForm: Sendable, Hashable {
     /// - Parameters:
     ///   - wanted: What the caller wants.
     ///   - scope: The granted scopes.
+    ///   - withheld: The scopes that were requested and, as the server says, not granted.
     ///   - resources: The resources of the sign-in.
     package func parameters(
-        _ wanted: TokenParameters, scope: [Scope], resources: [String], at provider: ProviderMetadata
+        _ wanted: TokenParameters, scope: [Scope], withheld: [Scope] = [], resources: [String],
+        at provider: ProviderMetadata
     ) -> TokenParameters {
         var parameters = wanted
-        if hasScope, wanted.scope == nil, !scope.isEmpty { parameters.scope = scope }
-        if hasResources, wanted.resources.isEmpty, provider.servesResource, !Self.isWithoutResources(provider) {
+        let isEntra = Self.isEntra(provider)
+        if hasScope || isEntra, wanted.scope == nil, !scope.isEmpty {
+            // Entra does not name those that it grants for itself.
+            parameters.scope = scope + (isEntra ? withheld.filter(Self.scopesOfEntra.contains) : [])
+        }
+        if hasResources, wanted.resources.isEmpty, provider.servesResource, !isEntra {
             parameters.resources = resources
         }
         return parameters
@@ -52,15 +58,18 @@ package struct RefreshForm: Sendable, Hashable {
         return form == self ? nil : form
     }
 
-    /// The hosts of servers that refuse `resource` in a refresh, by their issuers' paths: Entra ID, version 2.
-    private static let hostsWithoutResources: [(host: String, path: String)] = [
+    /// The hosts of Entra ID, version 2, by their issuers' paths. It refuses `resource` in a refresh. One without `scope` may get
+    /// a token for another API: if the client is the API too, for the client itself.
+    private static let hostsOfEntra: [(host: String, path: String)] = [
         ("login.microsoftonline.com", "/v2.0"), ("login.microsoftonline.us", "/v2.0"),
         ("login.partner.microsoftonline.cn", "/v2.0"), (".ciamlogin.com", "/v2.0"),
     ]
 
-    private static func isWithoutResources(_ provider: ProviderMetadata) -> Bool {
+    private static let scopesOfEntra: [Scope] = [.openID, .profile, .email, .offlineAccess]
+
+    private static func isEntra(_ provider: ProviderMetadata) -> Bool {
         let url = provider.issuer.url
-        return hostsWithoutResources.contains { server in
+        return hostsOfEntra.contains { server in
             url.path.hasSuffix(server.path)
                 && (server.host.hasPrefix(".") ? url.host.hasSuffix(server.host) : url.host == server.host)
         }

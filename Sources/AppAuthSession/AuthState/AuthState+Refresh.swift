@@ -102,7 +102,8 @@ extension AuthState {
                     request = try .present(whole, parameters)
                 case .refreshToken(let token):
                     parameters = form.parameters(
-                        wanted, scope: record.scope, resources: record.resources, at: record.client.provider)
+                        wanted, scope: record.scope, withheld: record.withheldScope, resources: record.resources,
+                        at: record.client.provider)
                     request = try .refresh(token, parameters)
                 }
                 let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
@@ -110,7 +111,7 @@ extension AuthState {
             } catch { return (parameters, .failure(Self.authError(error))) }
         }
         var (sent, result) = await send(form)
-        if case .failure(let error) = result, await hasTokenEndpointMoved(since: error) {
+        if case .failure(let error) = result, await hasMoved(.token, since: error) {
             (sent, result) = await send(form)
         }
         guard attempt.refreshToken != nil, case .failure(let error) = result,
@@ -122,19 +123,6 @@ extension AuthState {
             response.refreshForm = other
             return response
         }
-    }
-
-    /// Whether the token endpoint is not where it was, and the provider's metadata names another place for it. A session lives
-    /// for months. Only an error counts that shows that the request had no effect.
-    private func hasTokenEndpointMoved(since error: AuthError) async -> Bool {
-        let provider = record.client.provider
-        // If it is on the host of the metadata, nothing is to be learnt there while it cannot be reached.
-        let isElsewhere = provider[.token]?.origin != provider.issuer.url.origin
-        let isUnreachable = [.nameUnresolved, .unreachable].contains(error.connectionProblem)
-        guard error.saysNotHere || isElsewhere && isUnreachable,
-            await renewMetadata() == true
-        else { return false }
-        return record.client.provider[.token] != provider[.token]
     }
 
     // MARK: - The lock
@@ -183,13 +171,6 @@ extension AuthState {
             if let token = try decision.token { return token }
         }
         throw await store.lockIsHeld(for: patience.limit)
-    }
-}
-
-extension AuthError {
-    /// Whether the server says that nothing is at this URL: it has no error of OAuth.
-    fileprivate var saysNotHere: Bool {
-        server == nil && httpStatus.map { (300..<400).contains($0) || [404, 405, 410].contains($0) } == true
     }
 }
 

@@ -82,7 +82,14 @@ extension AuthState {
     }
 
     func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
-        await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
+        func send() async -> [TokenRevocation] {
+            await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
+        }
+        let results = await send()
+        guard let error = results.lazy.compactMap(\.error).first, await hasMoved(.revocation, since: error) else {
+            return results
+        }
+        return await send()
     }
 
     /// Ends the session here and removes it from the store. Tokens that a refresh has brought since ``revokeTokens()``

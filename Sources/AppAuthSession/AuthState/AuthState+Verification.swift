@@ -63,29 +63,6 @@ extension AuthState {
             refreshed: token, after: previous, expected, serverClock: response.serverClock, willFetch: willFetch)
     }
 
-    /// Fetches the metadata again: the stored one may be as old as the session. Metadata that an app has put together stays.
-    ///
-    /// - Returns: Whether the metadata has changed; nil if it cannot be fetched now.
-    func renewMetadata() async -> Bool? {
-        let old = record.client.provider
-        guard old.isDiscovered else { return false }
-        let policy = record.client.idTokenRules.issuer
-        let discovery = Discovery(environment: environment)
-        guard let found = try? await discovery.metadata(for: old.issuer, at: old.location, policy: policy) else {
-            return nil
-        }
-        let new = old.renewed(by: found)
-        guard new != old, record.end == nil else { return false }
-        // Another task may have adopted newer metadata meanwhile.
-        guard record.client.provider == old else { return true }
-        environment.logger.info("session: the provider’s metadata has changed")
-        var client = record.client
-        client.provider = new
-        record.change(client)
-        show()
-        return true
-    }
-
     static func authError(_ error: any Error) -> AuthError {
         error as? AuthError
             ?? AuthError(

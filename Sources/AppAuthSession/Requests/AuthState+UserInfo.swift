@@ -13,7 +13,13 @@ extension AuthState {
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
     ///   ``AuthError/Code/invalidResponse``, and the errors of ``send(_:)``.
     public func userInfo() async throws -> Claims {
-        let url = try record.client.require(.userInfo)
+        do { return try await userInfo(at: record.client.require(.userInfo)) } catch let error as AuthError {
+            guard await hasMoved(.userInfo, since: error) else { throw error }
+            return try await userInfo(at: record.client.require(.userInfo))
+        }
+    }
+
+    private func userInfo(at url: SecureURL) async throws -> Claims {
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.accept] = "application/json, application/jwt"
         return try await userInfo(in: send(TransportRequest(request), stage: .userInfo), from: url)

@@ -104,6 +104,13 @@ struct SignInLine {
         }
     }
 
+    /// Returns the line with the options of another one that it lacks, except for those that say where to sign in and the
+    /// credentials, which are for that place (RFC 6749 §2.3.1).
+    func completed(from other: SignInLine) -> SignInLine {
+        let left = Set(options.map(\.name) + Self.providerOptions + Self.credentials)
+        return SignInLine(words + other.options.filter { !left.contains($0.name) }.flatMap(\.words))
+    }
+
     /// All options of the sign-in commands that have no value: the word after any other one is its value.
     private static let flags = [
         "--json", "--verbose", "--explain", "--replace-store", "--userinfo", "--par", "--dpop", "--no-browser",
@@ -115,6 +122,9 @@ struct SignInLine {
         "--timeout",
     ]
     private static let ofSeveralValues = ["--redirect-port", "--resource", "--param", "--trusted-audience"]
+    private static let credentials = [
+        "--client-secret-file", "--client-assertion-file", "--client-key", "--password-file",
+    ]
     private static let paths = [
         "--client-secret-file", "--client-assertion-file", "--password-file", "--ca-file", "--redirect-https",
         "--redirect-key",

@@ -201,7 +201,8 @@ struct Logout: Command {
         var client = record.client
         client.provider = try client.provider.with(.revocation, at: revocationEndpoint)
         return try await AuthState(
-            restoring: store, as: client, environment: environment.suiting(record) ?? environment)
+            restoring: store, as: client,
+            environment: environment.suiting(record, as: record.profileSignIn) ?? environment)
     }
 
     private func signOut(

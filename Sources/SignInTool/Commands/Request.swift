@@ -125,6 +125,13 @@ struct Request: Command {
             let moved = await newServer(of: target, record, in: store, console, until: deadline)
         {
             console.say(moved)
+        } else if !json, response.mayRefuseToken, !response.saysInvalidToken, record.refreshToken != nil,
+            record.accessToken?.expiresAt != nil
+        {
+            // RFC 6750 §3: a reason is required. A token of unknown lifetime has been refreshed already.
+            let session = console.line.options.filter { (SignInLine.namingOptions + ["--profile"]).contains($0.name) }
+            let line = SignInLine(["token", "--force-refresh"] + session.flatMap(\.words)).shellLine
+            console.say("It gives no reason. If it has lost the token, get a new one with: \(line)")
         }
         return status.code < 400 ? 0 : 1
     }

@@ -133,11 +133,11 @@ extension ProviderMetadata {
 }
 
 extension Environment {
-    /// Returns the environment for a stored session: with the dialect of its provider, and with what its profile remembers of
+    /// Returns the environment for a stored session: with the dialect of its provider, and with what its sign-in has named of
     /// the network, unless the command line names that; nil if that is this one.
-    func suiting(_ record: AuthStateRecord) -> Environment? {
+    func suiting(_ record: AuthStateRecord, as signIn: SignInLine?) -> Environment? {
         let dialect = record.client.provider.notedPreset?.preset.dialect
-        let transport = try? Profile.with(record.profileID)?.signIn.flatMap(transport(of:))
+        let transport = signIn.flatMap(transport(of:))
         guard dialect != nil || transport != nil else { return nil }
         var environment = self
         if let dialect { environment.dialect = dialect }

@@ -149,7 +149,18 @@ struct Profile: Hashable, Sendable {
         throw AuthError(
             .sessionReplaced, .store,
             "the profile \(name.foundText) signs in with \(known.shellLine) only. To give the name to another session, forget this one "
-                + "first: sign-in logout --profile \(name) --forget", outcome: .notSent)
+                + "first: sign-in logout --profile \(name) --forget" + (try renamed(as: line)), outcome: .notSent)
+    }
+
+    /// The end of that message, if the line names another issuer: a provider that has changed its name is still the same, so
+    /// the other options that the profile remembers are repeated.
+    private func renamed(as line: SignInLine) throws -> String {
+        guard let known = try signIn, let issuer = known.value(of: "--issuer"), !known.namesResource,
+            !line.namesResource,
+            let new = line.value(of: "--issuer"), !new.isExactly(issuer)
+        else { return "" }
+        let again = try SignInLine(line.remembered.completed(from: known).words + ["--profile", name])
+        return ". Then sign in with: \(again.shellLine)"
     }
 
     /// Creates the profile before its first session is stored, which has this ID. A damaged one is replaced.

@@ -156,11 +156,38 @@ extension SessionOptions {
 }
 
 extension StateFolder {
-    /// Returns the session in the store.
+    /// Returns the session in the store, with what its profile names: the network, and the client's secret.
     static func restore(_ store: any TokenStore, _ environment: Environment) async throws -> AuthState? {
         let call = TokenStoreCall(expectsSession: expectsSession(in: store))
         let state = try await AuthState(restoring: store, call: call, environment: environment)
-        guard let record = await state?.record, let environment = environment.suiting(record) else { return state }
-        return try await AuthState(restoring: store, call: call, environment: environment)
+        guard let record = await state?.record else { return state }
+        let signIn = record.profileSignIn
+        let client = signIn.flatMap(record.client.withSecret(of:))
+        let suiting = environment.suiting(record, as: signIn)
+        guard client != nil || suiting != nil else { return state }
+        return try await AuthState(restoring: store, call: call, as: client, environment: suiting ?? environment)
+    }
+}
+
+extension AuthStateRecord {
+    /// The sign-in that the session's profile remembers; nil without a profile, or if it cannot be read.
+    var profileSignIn: SignInLine? { (try? Profile.with(profileID)?.signIn) ?? nil }
+}
+
+extension Client {
+    /// Returns the client with the secret that is in the file of its sign-in by now; nil if that is the same, or cannot be
+    /// read. A secret is replaced while the session goes on.
+    fileprivate func withSecret(of signIn: SignInLine) -> Client? {
+        guard let path = signIn.value(of: "--client-secret-file"),
+            let secret = try? SecretFile.read(path, of: nil, waits: false), secret != authentication.secret
+        else { return nil }
+        var client = self
+        switch authentication {
+        case .clientSecretBasic: client.authentication = .clientSecretBasic(secret)
+        case .clientSecretPost: client.authentication = .clientSecretPost(secret)
+        case .clientSecretJWT(_, let assertion): client.authentication = .clientSecretJWT(secret, assertion)
+        case .none, .privateKeyJWT, .assertion, .tlsClientAuth, .selfSignedTLSClientAuth: return nil
+        }
+        return client
     }
 }

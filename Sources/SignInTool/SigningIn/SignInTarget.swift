@@ -111,7 +111,8 @@ struct SignInTarget {
         of record: AuthStateRecord, scope: [Scope], _ certificate: LoopbackRedirectListener.Certificate?,
         _ environment: Environment
     ) throws {
-        configuration = ClientConfiguration(record.client, environment: environment.suiting(record) ?? environment)
+        configuration = ClientConfiguration(
+            record.client, environment: environment.suiting(record, as: record.profileSignIn) ?? environment)
         options = record.client.provider.preset?.preset.options ?? .init()
         registered = try RegisteredClients.find(
             issuer: record.client.provider.issuer.string, clientID: record.client.id, for: record.resources)

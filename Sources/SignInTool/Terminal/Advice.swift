@@ -89,7 +89,8 @@ struct Advice: Sendable {
             !error.message.hasSuffix("Try again later")
         {
             let stays = error.stage == .refresh ? "the session stays: " : ""
-            return stays + "try again " + (error.retryAfter.map { "in \($0) s" } ?? "later")
+            // Keycloak says so if the page was open for too long, and then the next one is at once as it should be.
+            return stays + "try again" + (error.retryAfter.map { " in \($0) s" } ?? (isOfPage ? "" : " later"))
         }
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }
         if error.isRejectionOfUserInfo, !error.message.contains(". Sign in with: ") {

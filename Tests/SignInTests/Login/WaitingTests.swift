@@ -11,6 +11,9 @@ struct WaitingTests {
         try await withDesk { fixture in
             let arguments = ["--no-browser", "--timeout", "10", "--scope", "openid email"] + more
             let process = try fixture.start(fixture.loginArguments(arguments))
+            if more == ["--par"] {
+                _ = try await process.line { $0.hasPrefix("The URL above can be opened for 60 s.") }
+            }
             _ = try await process.line { $0.hasPrefix("Still waiting for the browser. If it shows an error") }
             _ = try await process.line { $0 == "  client ID: demo" }
             let uri = try await process.line { $0.hasPrefix("  redirect URI: http://127.0.0.1:") }

@@ -3,6 +3,8 @@ import Foundation
 import JOSE
 import Testing
 
+@testable import SignInTool
+
 /// Sessions with a name of the user's choice, and the options that it stands for.
 @Suite(.timeLimit(.minutes(5)))
 struct ProfileTests {
@@ -239,6 +241,48 @@ struct ProfileTests {
             try await fixture.signIn()
             let hints = fixture.provider.log(.authorization).map { $0.query["login_hint"] }
             #expect(hints == [nil, "alice", "eve", "mallory", nil])
+        }
+    }
+
+    /// RFC 6749 §2.3.1: the credentials are for the former issuer.
+    @Test func `for another issuer, the options of the profile are repeated, and no credential`() throws {
+        let known = SignInLine([
+            "login", "--issuer", "https://a.example", "--client-id", "app", "--client-secret-file", "/s",
+            "--client-key=/k",
+            "--metadata-url", "https://a.example/m", "--scope", "openid x", "--redirect-port", "1", "--redirect-port",
+            "2", "--dpop",
+        ])
+        let line = SignInLine(["login", "--issuer", "https://b.example", "--scope", "openid"]).completed(from: known)
+        #expect(
+            line.words == [
+                "login", "--issuer", "https://b.example", "--scope", "openid", "--client-id", "app", "--redirect-port",
+                "1", "--redirect-port", "2", "--dpop",
+            ])
+    }
+
+    /// A client's secret is replaced while the session goes on.
+    @Test func `each command reads the file of the client's secret that its profile remembers`() async throws {
+        try await withDesk { fixture in
+            let file = fixture.home + "/secret"
+            func write(_ secret: String) throws { try Data((secret + "\n").utf8).write(to: URL(filePath: file)) }
+            let secret = "s3cret: 100% äß+/= and thirty-two"
+            try write(secret)
+            _ = try await fixture.run(
+                "login", "--json", "--profile", "work", "--issuer", fixture.issuer, "--client-id", "demo-confidential",
+                "--client-secret-file", file
+            ).result()
+            func refresh() async throws -> Outcome {
+                try await fixture.run("token", "--json", "--profile", "work", "--force-refresh")
+            }
+            try write("another")
+            try await refresh().failure(1, "invalid_client")
+            try write(secret)
+            _ = try await refresh().result()
+            // The secret that is stored is that of the last refresh.
+            try FileManager.default.removeItem(atPath: file)
+            _ = try await refresh().result()
+            #expect(mkfifo(file, 0o600) == 0)
+            _ = try await refresh().result()
         }
     }
 

@@ -13,7 +13,9 @@ extension RealServer {
     static let refreshes: [RealServer] =
         refusedTokens + refusedScopes + failedRevocations + [
             RealServer(
-                "Microsoft Entra", 2025, "a refresh with the resource is refused", "its version 2 is never sent one"
+                "Microsoft Entra", 2026,
+                "a refresh with the resource is refused, and without the scope it gets a token for another API",
+                "its version 2 is never sent the resource, and always the scope"
             ) {
                 for (issuer, isSent) in [
                     ("https://login.microsoftonline.com/0b1c/v2.0", false),
@@ -24,8 +26,11 @@ extension RealServer {
                     var provider = try ProviderMetadata(issuer: Issuer(issuer), endpoints: [:])
                     provider.servesResource = true
                     let sent = RefreshForm().parameters(
-                        .session, scope: [], resources: ["https://r.example"], at: provider)
+                        .session, scope: ["api://1/read"], withheld: ["openid", "offline_access", "api://2/read"],
+                        resources: ["https://r.example"], at: provider)
                     #expect(sent.resources.isEmpty != isSent, "\(issuer)")
+                    // A refresh without scope may get a token for another API.
+                    #expect(sent.scope == (isSent ? nil : ["api://1/read", "openid", "offline_access"]), "\(issuer)")
                 }
             },
             RealServer(

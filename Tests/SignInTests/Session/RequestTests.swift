@@ -158,6 +158,18 @@ struct RequestTests {
         }
     }
 
+    /// An API may have lost its tokens or keys, and says nothing of that (RFC 6750 §3).
+    @Test func `after a 401 without a reason the line is named that gets a new token`() async throws {
+        try await withSession { fixture, api in
+            fixture.provider.fault(.status(.unauthorized), at: .api, times: 2)
+            let client = ["--issuer", fixture.issuer, "--client-id", "demo"]
+            let outcome = try await fixture.start(["request", api] + client).outcome()
+            #expect(outcome.status == 1)
+            let line = (["sign-in", "token", "--force-refresh"] + client).joined(separator: " ")
+            #expect(outcome.errorLines.last?.hasSuffix("get a new one with: \(line)") == true, "\(outcome.errors)")
+        }
+    }
+
     @Test func `after invalid_token there is one more try with a fresh token`() async throws {
         try await withSession { fixture, api in
             fixture.provider.fault(.invalidToken, at: .api)

@@ -1,0 +1,46 @@
+internal import AppAuthProtocol
+internal import Logging
+
+/// The provider's metadata, which may change during a session of months.
+extension AuthState {
+    /// Fetches the metadata again: the stored one may be as old as the session. Metadata that an app has put together stays.
+    ///
+    /// - Returns: Whether the metadata has changed; nil if it cannot be fetched now.
+    func renewMetadata() async -> Bool? {
+        let old = record.client.provider
+        guard old.isDiscovered else { return false }
+        let policy = record.client.idTokenRules.issuer
+        let discovery = Discovery(environment: environment)
+        guard let found = try? await discovery.metadata(for: old.issuer, at: old.location, policy: policy) else {
+            return nil
+        }
+        let new = old.renewed(by: found)
+        guard new != old, record.end == nil else { return false }
+        // Another task may have adopted newer metadata meanwhile.
+        guard record.client.provider == old else { return true }
+        environment.logger.info("session: the provider’s metadata has changed")
+        var client = record.client
+        client.provider = new
+        record.change(client)
+        show()
+        return true
+    }
+
+    /// Whether an endpoint is not where it was, and the provider's metadata names another place for it. Only an error counts
+    /// that shows that the request had no effect.
+    func hasMoved(_ endpoint: ProviderMetadata.Endpoint, since error: AuthError) async -> Bool {
+        let provider = record.client.provider
+        // If it is on the host of the metadata, nothing is to be learnt there while it cannot be reached.
+        let isElsewhere = provider[endpoint]?.origin != provider.issuer.url.origin
+        let isUnreachable = [.nameUnresolved, .unreachable].contains(error.connectionProblem)
+        guard error.saysNotHere || isElsewhere && isUnreachable, await renewMetadata() == true else { return false }
+        return record.client.provider[endpoint] != provider[endpoint]
+    }
+}
+
+extension AuthError {
+    /// Whether the server says that nothing is at this URL: it has no error of OAuth.
+    fileprivate var saysNotHere: Bool {
+        server == nil && httpStatus.map { (300..<400).contains($0) || [404, 405, 410].contains($0) } == true
+    }
+}
