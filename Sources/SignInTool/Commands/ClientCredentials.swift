@@ -13,6 +13,7 @@ struct ClientCredentials: Command {
 
     @Option(parsing: .unconditional, help: "The provider’s issuer URL.")
     var issuer: String?
+    @OptionGroup var metadata: MetadataOptions
     @Option(
         name: .customLong("token-endpoint"), parsing: .unconditional,
         help: "The URL of the token endpoint, for a server without discovery.")
@@ -38,6 +39,7 @@ struct ClientCredentials: Command {
         if (issuer == nil) == (tokenEndpoint == nil) {
             throw ValidationError("expected either --issuer or --token-endpoint")
         }
+        if metadata.url != nil, issuer == nil { throw ValidationError("--metadata-url needs --issuer") }
         if clientID.isEmpty { throw ValidationError("--client-id: expected a client id, found nothing") }
         // RFC 6749 §4.4: only for confidential clients.
         if client.secretFile == nil, client.keyFile == nil, client.assertionFile == nil, assertionFile == nil {
@@ -48,7 +50,8 @@ struct ClientCredentials: Command {
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let client = try await client.configuration(
-            clientID, at: ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint), in: console.environment
+            clientID, at: ProviderPreset(issuer: issuer, tokenEndpoint: tokenEndpoint), metadata.url,
+            in: console.environment
         ).client()
         console.advice.note(client.authentication, at: client.provider)
         let scope = [Scope](spaceDelimited: scope)

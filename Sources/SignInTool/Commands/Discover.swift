@@ -9,17 +9,14 @@ struct Discover: Command {
 
     @Argument(help: "The issuer URL.")
     var issuer: String
-    @Option(
-        name: .customLong("metadata-url"), parsing: .unconditional,
-        help: "The URL of the metadata, if it is elsewhere than the issuer says. It must name that issuer.")
-    var metadataURL: String?
+    @OptionGroup var metadata: MetadataOptions
     @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
     func run(_ console: Console, limit: Duration) async throws -> Int32 {
         let metadata = JSON.object(
             try await Discovery(environment: console.environment).metadata(
-                for: Issuer(issuer), at: metadataURL.map { try SecureURL($0) }
+                for: Issuer(issuer), at: self.metadata.url
             ).document)
         try console.succeed(metadata, text: metadata.lines.joined(separator: "\n"))
         return 0

@@ -14,6 +14,7 @@ struct Password: Command {
 
     @Option(parsing: .unconditional, help: "The provider’s issuer URL.")
     var issuer: String
+    @OptionGroup var metadata: MetadataOptions
     @Option(name: .customLong("client-id"), parsing: .unconditional, help: "The client id.")
     var clientID: String
     @OptionGroup var client: ClientOptions
@@ -41,7 +42,7 @@ struct Password: Command {
             scope: [Scope](spaceDelimited: scope))
         let known = try await session.replaceable(console)
         let client = try await client.configuration(
-            clientID, at: ProviderPreset(issuer: Issuer(issuer)), in: console.environment
+            clientID, at: ProviderPreset(issuer: Issuer(issuer)), metadata.url, in: console.environment
         ).client()
         let store = try session.store(.client(Issuer(issuer), clientID)).within(limit)
         let replaceable = if let known { known } else { try await session.replaceable(in: store) }

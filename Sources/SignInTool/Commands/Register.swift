@@ -54,6 +54,7 @@ struct Register: Command {
         help: "The client’s private key for private_key_jwt: unencrypted PEM, or a JWK.",
         completion: .file())
     var keyFile: String?
+    @OptionGroup var metadata: MetadataOptions
     @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
 
@@ -142,7 +143,8 @@ struct Register: Command {
 
     private func provider(_ issuer: String, _ environment: Environment) async throws -> ProviderMetadata {
         let discovery = Discovery(environment: environment)
-        let found = try await discovery.metadata(for: Issuer(issuer)).with(.registration, at: registrationEndpoint)
+        let found = try await discovery.metadata(for: Issuer(issuer), at: self.metadata.url).with(
+            .registration, at: registrationEndpoint)
         // Some providers have the endpoint only in the document of RFC 8414.
         var provider = try await discovery.complete(found, with: .registration)
         provider = (try? await discovery.complete(provider, with: .keys)) ?? provider
@@ -162,6 +164,7 @@ struct Register: Command {
         }
         lines += JSON.object(registration.metadata.members).lines
         var words = ["login", "--issuer", provider.issuer.string, "--client-id", registration.clientID]
+        if let location = provider.location { words += ["--metadata-url", location.string] }
         if let scope {
             words += ["--scope", scope]
         } else if !provider.names(.keys) {

@@ -32,11 +32,7 @@ struct Request: Command {
     @Option(
         name: .customLong("step-up-at"), parsing: .unconditionalSingleValue,
         help: "As --step-up, also at this resource, and without a question.",
-        transform: { argument in
-            do { return try SecureURL(argument) } catch let error as AuthError {
-                throw ValidationError(error.message)
-            }
-        })
+        transform: SecureURL.init(argument:))
     var stepUpAt: [SecureURL] = []
     @OptionGroup var session: SessionOptions
     @Flag(help: .json) var json = false

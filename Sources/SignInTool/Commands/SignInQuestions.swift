@@ -107,8 +107,7 @@ struct SignInQuestions {
         let isPreset = options.preset != nil
         var provider: ProviderMetadata?
         if preset.metadata == nil, !isPreset {
-            let found = try await discovery.metadata(
-                for: preset.issuer, at: options.metadataURL.map { try SecureURL($0) })
+            let found = try await discovery.metadata(for: preset.issuer, at: options.metadataURL)
             // Some providers have the endpoint only in the document of RFC 8414.
             let complete = (try? await discovery.complete(found, with: .registration)) ?? found
             if complete[.registration] != nil { provider = complete }

@@ -143,7 +143,7 @@ struct ClientOptions: ParsableArguments, Sendable {
 
     /// Throws if the credentials of a registered client would go to another server's endpoint. An imported profile may name any
     /// endpoint, but it does not decide where a secret of this machine goes.
-    private func requireOwnEndpoints(of registered: Client, _ provider: ProviderPreset) throws {
+    private func requireOwnEndpoints(of registered: Client, _ provider: ProviderPreset, _ metadata: SecureURL?) throws {
         guard assertionFile == nil, secretFile == nil, keyFile == nil else { return }
         // What is signed for another server would be of use there.
         let own = [registered.provider.issuer.string, registered.provider[.token]?.string]
@@ -153,6 +153,14 @@ struct ClientOptions: ParsableArguments, Sendable {
                 "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so it signs nothing for "
                     + "\(url.foundText). Leave out --assertion-audience, or name a key of your own with --client-key",
                 outcome: .notSent)
+        }
+        // Who wrote metadata elsewhere is not known, even if it names the issuer.
+        if let metadata, metadata != registered.provider.location {
+            throw AuthError(
+                .invalidConfiguration, .configuration,
+                "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so its credentials do not go "
+                    + "where \(metadata.string.foundText) says. Leave out --metadata-url, register a client with it, or name "
+                    + "credentials of your own, for example with --client-secret-file", outcome: .notSent)
         }
         guard let metadata = provider.metadata else { return }
         for (name, endpoint) in [("token_endpoint", .token), ("device_authorization_endpoint", .deviceAuthorization)]
@@ -169,12 +177,16 @@ struct ClientOptions: ParsableArguments, Sendable {
 
     /// Returns the configuration of a client with the credentials that the options name.
     ///
-    /// - Parameter registered: The registered client, if there is one.
+    /// - Parameters:
+    ///   - metadata: Where the provider's metadata is; nil for where its issuer says.
+    ///   - registered: The registered client, if there is one.
     func configuration(
-        _ clientID: String, at provider: ProviderPreset, of registered: Client? = nil, in environment: Environment
+        _ clientID: String, at provider: ProviderPreset, _ metadata: SecureURL? = nil, of registered: Client? = nil,
+        in environment: Environment
     ) async throws -> ClientConfiguration {
-        if let registered { try requireOwnEndpoints(of: registered, provider) }
+        if let registered { try requireOwnEndpoints(of: registered, provider, metadata) }
         var configuration = try ClientConfiguration(provider, clientID: clientID, environment: environment)
+        configuration.metadataURL = metadata
         (configuration.clientSecret, configuration.authentication) = try await credentials(
             of: registered, in: environment)
         configuration.registration = registered?.registration

@@ -2,13 +2,25 @@ internal import AppAuth
 internal import ArgumentParser
 internal import JOSE
 
-/// Where a provider's metadata is, or its endpoints, if that does not follow from the issuer.
-struct EndpointOptions: ParsableArguments, Sendable {
+/// Where a provider's metadata is, if that does not follow from the issuer.
+struct MetadataOptions: ParsableArguments, Sendable {
     @Option(
         name: .customLong("metadata-url"), parsing: .unconditional,
-        help: "The URL of the provider’s metadata, if it is elsewhere than its issuer says. It must name that --issuer."
-    )
-    var metadata: String?
+        help: "The URL of the provider’s metadata, if it is elsewhere than its issuer says. It must name that issuer.",
+        transform: SecureURL.init(argument:))
+    var url: SecureURL?
+}
+
+extension SecureURL {
+    /// Reads the value of an option.
+    init(argument: String) throws {
+        do { try self.init(argument) } catch let error as AuthError { throw ValidationError(error.message) }
+    }
+}
+
+/// Where a provider's metadata is, or its endpoints, if that does not follow from the issuer.
+struct EndpointOptions: ParsableArguments, Sendable {
+    @OptionGroup(title: OptionTitle.provider) var metadata: MetadataOptions
     @Option(
         name: .customLong("authorization-endpoint"), parsing: .unconditional,
         help: "The URL for the browser, for a provider without discovery.")
@@ -33,7 +45,7 @@ struct EndpointOptions: ParsableArguments, Sendable {
 struct ProviderOptions: Sendable {
     var issuer: String?
     var preset: Preset?
-    var metadataURL: String?
+    var metadataURL: SecureURL?
     var authorizationEndpoint: String?
     var tokenEndpoint: String?
     var deviceEndpoint: String?
@@ -67,7 +79,7 @@ struct ProviderOptions: Sendable {
     var words: [String] {
         zip(
             SignInLine.providerOptions,
-            [issuer, preset?.name, metadataURL, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
+            [issuer, preset?.name, metadataURL?.string, authorizationEndpoint, tokenEndpoint, deviceEndpoint]
         )
         .flatMap { name, value in value.map { [name, $0] } ?? [] }
     }
@@ -95,7 +107,7 @@ struct ProviderOptions: Sendable {
 
 extension ProviderOptions {
     init(_ usual: UsualOptions, _ endpoints: EndpointOptions) {
-        (issuer, preset, metadataURL) = (usual.issuer, usual.preset, endpoints.metadata)
+        (issuer, preset, metadataURL) = (usual.issuer, usual.preset, endpoints.metadata.url)
         (authorizationEndpoint, tokenEndpoint, deviceEndpoint) = (
             endpoints.authorization, endpoints.token, endpoints.device
         )

@@ -106,7 +106,7 @@ extension ProviderOptions {
         preset = provider.preset
         if provider.isDiscovered {
             if preset == nil || provider.location != nil { issuer = provider.issuer.string }
-            if let location = provider.location { (preset, metadataURL) = (nil, location.string) }
+            if let location = provider.location { (preset, metadataURL) = (nil, location) }
             return
         }
         let known = preset?.preset

@@ -58,8 +58,8 @@ struct SignInTarget {
             registered = try RegisteredClients.find(
                 issuer: preset.issuer.string, clientID: clientID, for: target.resource)
             configuration = try await client.configuration(
-                clientID ?? registered?.client.id ?? "", at: preset, of: registered?.client, in: console.environment)
-            configuration.metadataURL = try provider.metadataURL.map { try SecureURL($0) }
+                clientID ?? registered?.client.id ?? "", at: preset, provider.metadataURL, of: registered?.client,
+                in: console.environment)
             (options, host) = (preset.options, preset.redirectHost ?? host)
             (isAutomatic, isNew, resources) = (registered?.isOurs == true, false, target.resource)
             if let scope { configuration.scope = [Scope](spaceDelimited: scope) }

@@ -43,6 +43,18 @@ struct ProviderOptionTests {
             ]).outcome().failure(1, "issuer_mismatch")
             #expect(strange.contains("'\(elsewhere)' calls itself '\(fixture.issuer)'"), "\(strange)")
 
+            let there = ["--json", "--issuer", fixture.issuer, "--metadata-url", elsewhere]
+            let secret = fixture.home + "/secret"
+            try Data("service-secret-of-thirty-two-bytes".utf8).write(to: URL(filePath: secret))
+            for line in [
+                ["client-credentials", "--client-id", "demo-service", "--client-secret-file", secret],
+                ["register", "--redirect-uri", "http://127.0.0.1/callback"],
+            ] { _ = try await fixture.start(line + there).outcome().result() }
+            let password = ["password", "--client-id", "demo", "--username", "alice", "--password-file", secret]
+            try await fixture.start(password + there).outcome().failure(1, "unauthorized_client")
+            try await fixture.start(["discover", fixture.issuer, "--metadata-url", "elsewhere", "--json"]).outcome()
+                .wrongUsage()
+
             _ = try await fixture.login("--profile", "work", "--metadata-url", elsewhere).result()
             #expect(fixture.provider.log(.none).allSatisfy { $0.path == "/policy/metadata" && $0.query["p"] == "one" })
             let token = try await fixture.run("token", "--force-refresh", "--json", "--profile", "work").result()

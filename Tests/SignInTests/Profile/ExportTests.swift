@@ -95,23 +95,29 @@ struct ExportTests {
             }
             defer { server.stop() }
             // Without a name, a code for another device has no client.
-            for isNamed in command == "login" ? [true, false] : [true] {
+            for (isNamed, isElsewhere) in [(true, false), (true, true)] + (command == "login" ? [(false, false)] : []) {
                 let own = "http://127.0.0.1:\(server.port)"
                 var members: JSON.Object = [
                     "sign_in_profile": 1, "profile": isNamed ? "named" : "unnamed", "command": .string(command),
                     "issuer": .string(fixture.issuer), "scope": "openid",
-                    "token_endpoint": .string(own + "/token"),
                 ]
                 if isNamed { members["client_id"] = registered["client_id"] }
                 members["client_auth"] = method.map(JSON.string)
-                members[command == "login" ? "authorization_endpoint" : "device_endpoint"] = .string(own + "/begin")
+                // The metadata there could name that issuer.
+                if isElsewhere {
+                    members["metadata_url"] = .string(own + "/metadata")
+                } else {
+                    members["token_endpoint"] = .string(own + "/token")
+                    members[command == "login" ? "authorization_endpoint" : "device_endpoint"] = .string(own + "/begin")
+                }
                 let path = try write(JSON.object(members).serialized(), fixture)
                 let imported = try await fixture.run("import", path, "--yes", "--json").result()
                 let line = try #require(imported["command"]?.string)
                 let outcome = try await fixture.start(["sh", "-c", line + " --json"], []).outcome()
-                #expect(try outcome.failure(1, "invalid_configuration").contains("its credentials do not go to"))
+                #expect(try outcome.failure(1, "invalid_configuration").contains("its credentials do not go "))
                 let profile = isNamed ? "named" : "unnamed"
                 _ = try await fixture.run("doctor", "--profile", profile)
+                _ = try await fixture.run("logout", "--profile", profile, "--forget", "--json")
             }
             #expect(server.requests.isEmpty)
         }

@@ -278,6 +278,27 @@ struct ProfileTests {
             try await refresh().failure(1, "invalid_client")
             try write(secret)
             _ = try await refresh().result()
+            // RFC 6749 §2.3.1: the profile may not know its latest session yet, which is another client's. And a secret may have
+            // come from what another command reads.
+            let profile = fixture.sessions + "/work.profile"
+            let known = try String(contentsOfFile: profile, encoding: .utf8)
+            let other = "/tmp/appauth-\(UInt64.random(in: 0...UInt64.max))"
+            try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: other) }
+            try Data("for another".utf8).write(to: URL(filePath: other + "/secret"))
+            chmod(other, 0o777)
+            for (own, other) in [
+                ("demo-confidential", "another"), (fixture.issuer, "https://op.example"), (file, other + "/secret"),
+                (file, "/dev/fd/0"), (file, "/proc/self/fd/0"),
+            ] {
+                try known.replacing("\"\(own)\"", with: "\"\(other)\"")
+                    .write(toFile: profile, atomically: true, encoding: .utf8)
+                try write("for another")
+                let arguments = ["token", "--json", "--profile", "work", "--force-refresh"]
+                _ = try await fixture.start(["sh", "-c", #"exec sign-in "$@" < "$0""#, file] + arguments, []).outcome()
+                    .result()
+            }
+            try known.write(toFile: profile, atomically: true, encoding: .utf8)
             // The secret that is stored is that of the last refresh.
             try FileManager.default.removeItem(atPath: file)
             _ = try await refresh().result()
