@@ -59,8 +59,11 @@ struct SuccessorTests {
     func `the provider's logout ends the later session, if it names that one`(isNamed: Bool) async throws {
         try await signInAgain { _, store, state, new in
             await store.put(new)
+            let unattended = await store.unattendedLoads
             let hasEnded = try await state.endByProvider { ($0 == new.idToken) == isNamed }
             #expect(hasEnded)
+            // The user may be asked to unlock the store: the end must not wait.
+            #expect(await store.unattendedLoads == unattended)
             #expect(await (store.record == nil) == isNamed)
             #expect(await state.isAuthorized == isNamed)
         }

@@ -42,8 +42,11 @@ package struct ClientEndpoint: Sendable {
             adjust(&form, &request.headerFields)
             // RFC 6749 §4, §6: the body is a form, even if `adjust` has changed the field.
             request.headerFields[.contentType] = "application/x-www-form-urlencoded"
-            // The values that the authentication adds are secret as well.
-            secrets += self.secrets(in: form)
+            // What the authentication adds is secret as well, also as a header has it (RFC 7617 §2).
+            let credentials = request.headerFields[.authorization]?.split(separator: " ").last.map {
+                Secret(String($0))
+            }
+            secrets += self.secrets(in: form) + [credentials].compactMap(\.self)
             return TransportRequest(request, body: Array(form.encoded.utf8))
         }
         var response =

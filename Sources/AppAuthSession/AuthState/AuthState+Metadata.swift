@@ -14,10 +14,9 @@ extension AuthState {
         guard let found = try? await discovery.metadata(for: old.issuer, at: old.location, policy: policy) else {
             return nil
         }
-        let new = old.renewed(by: found)
-        guard new != old, record.end == nil else { return false }
         // Another task may have adopted newer metadata meanwhile.
-        guard record.client.provider == old else { return true }
+        let new = record.client.provider.renewed(by: found)
+        guard new != old, record.end == nil else { return false }
         environment.logger.info("session: the provider’s metadata has changed")
         var client = record.client
         client.provider = new

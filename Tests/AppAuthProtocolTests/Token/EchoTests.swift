@@ -8,14 +8,15 @@ import Testing
 
 /// Servers that repeat the refused request: no error contains it, nor does the log.
 struct EchoTests {
-    /// Responds to every request with an error that repeats one of its parameters.
+    /// Responds to every request with an error that repeats one of its parameters, or without that the client's credentials.
     private struct Echo: HTTPTransport {
         let name: String
         let seen = LockedValue<[String]>([])
 
         func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
-            let value = form?.values(name).first ?? ""
+            let header = exchange.head.headerFields[.authorization].map { String($0.dropFirst("Basic ".count)) }
+            let value = form?.values(name).first ?? header ?? ""
             seen.withLock { $0.append(value) }
             let body: JSON = ["error": "invalid_request", "error_description": .string("unknown: \(value).")]
             return TransportResponse(
@@ -27,6 +28,7 @@ struct EchoTests {
     private static let secret = Secret("a secret of at least thirty-two bytes")
     private static let methods: [ClientAuthentication] = [
         .clientSecretJWT(secret), .privateKeyJWT(keyNamed: "key"), .clientSecretPost(secret),
+        .clientSecretBasic(secret),
     ]
 
     private func expectHidden(
