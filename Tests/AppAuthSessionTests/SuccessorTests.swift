@@ -62,7 +62,7 @@ struct SuccessorTests {
             let unattended = await store.unattendedLoads
             let hasEnded = try await state.endByProvider { ($0 == new.idToken) == isNamed }
             #expect(hasEnded)
-            // The user may be asked to unlock the store: the end must not wait.
+            // The user may be asked to unlock the store.
             #expect(await store.unattendedLoads == unattended)
             #expect(await (store.record == nil) == isNamed)
             #expect(await state.isAuthorized == isNamed)

@@ -9,14 +9,15 @@ package func freePort() -> Int {
             next = next == 32_767 ? 16_384 : next + 1
             return next
         }
-        if isClaimed(port), isFree(port) { return port }
+        if claim(port), isFree(port) { return port }
     }
 }
 
 /// Claims a port among the processes of tests by the name of a socket, which the kernel removes with the process.
 /// `free_port` of the programs in Python uses the same names.
-private func isClaimed(_ port: Int) -> Bool {
+private func claim(_ port: Int) -> Bool {
     let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    precondition(descriptor >= 0, "no socket for the claim of a port: errno \(errno)")
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     // A name that begins with a zero byte is no file.

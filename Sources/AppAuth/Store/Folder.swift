@@ -113,7 +113,7 @@ package struct Folder: Sendable {
     private static let wayOut = "run this as that user, without sudo, or name another folder"
 
     /// Whether only this user and root can replace files here.
-    package var isSafe: Bool {
+    var isSafe: Bool {
         var status = stat()
         guard stat(path, &status) == 0, [0, geteuid()].contains(status.st_uid) else { return false }
         return status.st_mode & 0o022 == 0 || status.st_mode & S_ISVTX != 0

@@ -3,7 +3,7 @@ internal import AppAuthProtocol
 internal import Glibc
 
 /// Where a path leads.
-struct LinkedPlace {
+package struct LinkedPlace {
     let path: String
     /// Why a link is not followed; nil for a safe link, and for no link. The path is then the given one.
     let problem: String?
@@ -46,7 +46,8 @@ struct LinkedPlace {
         status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
     }
 
-    private static func target(of link: String) -> String? {
+    /// Returns what a link contains.
+    package static func target(of link: String) -> String? {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = buffer.withUnsafeMutableBytes { bytes in
             bytes.baseAddress.map { readlink(link, $0, bytes.count) } ?? -1

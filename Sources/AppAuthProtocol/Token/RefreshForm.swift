@@ -3,8 +3,8 @@ internal import JOSE
 /// What a refresh names besides the refresh token. RFC 6749 §6 and RFC 8707 §2.2 leave both to the client, and servers
 /// disagree: a session learns what its server wants.
 package struct RefreshForm: Sendable, Hashable {
-    /// Whether a refresh for everything that was granted names the scopes.
-    package var hasScope = false
+    /// Whether a refresh for everything that was granted names the scopes; nil until the server has said what it wants.
+    package var hasScope: Bool?
     /// Whether it names the resources of the sign-in, if the server is theirs.
     package var hasResources = true
 
@@ -23,9 +23,8 @@ package struct RefreshForm: Sendable, Hashable {
     ) -> TokenParameters {
         var parameters = wanted
         let isEntra = Self.isEntra(provider)
-        if hasScope || isEntra, wanted.scope == nil, !scope.isEmpty {
-            // Entra does not name those that it grants for itself.
-            parameters.scope = scope + (isEntra ? withheld.filter(Self.scopesOfEntra.contains) : [])
+        if hasScope ?? isEntra, wanted.scope == nil, !scope.isEmpty {
+            parameters.scope = isEntra ? Self.entra(scope, withheld) : scope
         }
         if hasResources, wanted.resources.isEmpty, provider.servesResource, !isEntra {
             parameters.resources = resources
@@ -52,8 +51,8 @@ package struct RefreshForm: Sendable, Hashable {
         var form = self
         if server.error == "invalid_target", sent.resources != wanted.resources {
             form.hasResources = false
-        } else if sent.scope == nil, !scope.isEmpty, isAboutScope {
-            form.hasScope = true
+        } else if isAboutScope, !scope.isEmpty, sent.scope == nil || sent.scope != wanted.scope {
+            form.hasScope = sent.scope == nil
         }
         return form == self ? nil : form
     }
@@ -65,7 +64,14 @@ package struct RefreshForm: Sendable, Hashable {
         ("login.partner.microsoftonline.cn", "/v2.0"), (".ciamlogin.com", "/v2.0"),
     ]
 
-    private static let scopesOfEntra: [Scope] = [.openID, .profile, .email, .offlineAccess]
+    /// Entra does not name the scopes that it grants for itself. `.default`, which stands for all of an API, it repeats beside
+    /// them, and takes alone.
+    private static func entra(_ scope: [Scope], _ withheld: [Scope]) -> [Scope] {
+        let own = (scope + withheld).filter { [.openID, .profile, .email, .offlineAccess].contains($0) }
+        let ofAPI = scope.filter { !own.contains($0) }
+        let all = ofAPI.filter { $0.rawValue.hasSuffix("/.default") }
+        return (all.isEmpty ? ofAPI : all) + own
+    }
 
     private static func isEntra(_ provider: ProviderMetadata) -> Bool {
         let url = provider.issuer.url

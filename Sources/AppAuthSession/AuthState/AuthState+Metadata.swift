@@ -25,16 +25,26 @@ extension AuthState {
         return true
     }
 
-    /// Whether an endpoint is not where it was, and the provider's metadata names another place for it. Only an error counts
-    /// that shows that the request had no effect.
-    func hasMoved(_ endpoint: ProviderMetadata.Endpoint, since error: AuthError) async -> Bool {
-        let provider = record.client.provider
-        // If it is on the host of the metadata, nothing is to be learnt there while it cannot be reached.
-        let isElsewhere = provider[endpoint]?.origin != provider.issuer.url.origin
+    /// Whether an endpoint is not where a request was sent, and the provider's metadata names another place for it. Only an error
+    /// counts that shows that the request had no effect.
+    ///
+    /// - Parameters:
+    ///   - url: Where the endpoint was when the request was made.
+    ///   - stage: The stage of such requests. The error may be another request's.
+    func hasMoved(
+        _ endpoint: ProviderMetadata.Endpoint, from url: SecureURL?, since error: AuthError, _ stage: AuthError.Stage
+    ) async -> Bool {
+        guard let url, error.stage == stage else { return false }
+        // A host that cannot be reached says nothing of itself.
+        let isElsewhere = url.origin != record.client.provider.issuer.url.origin
         let isUnreachable = [.nameUnresolved, .unreachable].contains(error.connectionProblem)
-        guard error.saysNotHere || isElsewhere && isUnreachable, await renewMetadata() == true else { return false }
-        return record.client.provider[endpoint] != provider[endpoint]
+        guard error.saysNotHere || isElsewhere && isUnreachable else { return false }
+        // Another request may have found out.
+        if self.url(of: endpoint) == url { _ = await renewMetadata() }
+        return self.url(of: endpoint) != url
     }
+
+    func url(of endpoint: ProviderMetadata.Endpoint) -> SecureURL? { (try? record.client.url(of: endpoint)) ?? nil }
 }
 
 extension AuthError {

@@ -110,8 +110,9 @@ extension AuthState {
                 return (parameters, .success(try await endpoint.send(request, stage: .refresh)))
             } catch { return (parameters, .failure(Self.authError(error))) }
         }
+        let url = url(of: .token)
         var (sent, result) = await send(form)
-        if case .failure(let error) = result, await hasMoved(.token, since: error) {
+        if case .failure(let error) = result, await hasMoved(.token, from: url, since: error, .refresh) {
             (sent, result) = await send(form)
         }
         guard attempt.refreshToken != nil, case .failure(let error) = result,

@@ -85,10 +85,11 @@ extension AuthState {
         func send() async -> [TokenRevocation] {
             await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
         }
+        let url = url(of: .revocation)
         let results = await send()
-        guard let error = results.lazy.compactMap(\.error).first, await hasMoved(.revocation, since: error) else {
-            return results
-        }
+        guard let error = results.lazy.compactMap(\.error).first,
+            await hasMoved(.revocation, from: url, since: error, .revocation)
+        else { return results }
         return await send()
     }
 

@@ -35,7 +35,7 @@ extension AuthStateRecord {
         json["backoff"] = try backoff?.stored
         json["unverifiedIDToken"] = try unverifiedIDToken?.stored
         if hasRefreshed { json["hasRefreshed"] = true }
-        if refreshForm.hasScope { json["refreshHasScope"] = true }
+        json["refreshHasScope"] = refreshForm.hasScope.map(JSON.bool)
         if !refreshForm.hasResources { json["refreshHasNoResources"] = true }
         json["end"] = try end.map { ["reason": .string($0.reason), "date": try JSON(storing: $0.date)] }
         return Array(JSON.object(json).serialized().utf8)
@@ -94,7 +94,7 @@ extension AuthStateRecord {
         backoff = try json.optional("backoff") { try RefreshBackoff(stored: $0.object($1)) }
         unverifiedIDToken = try json.optional("unverifiedIDToken") { try RefreshBackoff(stored: $0.object($1)) }
         hasRefreshed = try json.optional("hasRefreshed") { try $0.bool($1) } ?? false
-        refreshForm.hasScope = try json.optional("refreshHasScope") { try $0.bool($1) } ?? false
+        refreshForm.hasScope = try json.optional("refreshHasScope") { try $0.bool($1) }
         refreshForm.hasResources = try json.optional("refreshHasNoResources") { try !$0.bool($1) } ?? true
         end = try json.optional("end") {
             let end = try $0.object($1)

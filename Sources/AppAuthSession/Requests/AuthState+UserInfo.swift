@@ -13,8 +13,9 @@ extension AuthState {
     /// - Throws: ``AuthError``: ``AuthError/Code/invalidMetadata`` if the provider has no userinfo endpoint,
     ///   ``AuthError/Code/invalidResponse``, and the errors of ``send(_:)``.
     public func userInfo() async throws -> Claims {
-        do { return try await userInfo(at: record.client.require(.userInfo)) } catch let error as AuthError {
-            guard await hasMoved(.userInfo, since: error) else { throw error }
+        let url = try record.client.require(.userInfo)
+        do { return try await userInfo(at: url) } catch let error as AuthError {
+            guard await hasMoved(.userInfo, from: url, since: error, .userInfo) else { throw error }
             return try await userInfo(at: record.client.require(.userInfo))
         }
     }

@@ -104,11 +104,13 @@ struct SignInLine {
         }
     }
 
-    /// Returns the line with the options of another one that it lacks, except for those that say where to sign in and the
-    /// credentials, which are for that place (RFC 6749 §2.3.1).
+    /// Returns the line with the options of another one that it lacks, except for those that say where to sign in. The
+    /// credentials are for that place (RFC 6749 §2.3.1): `FILE` stands for others.
     func completed(from other: SignInLine) -> SignInLine {
-        let left = Set(options.map(\.name) + Self.providerOptions + Self.credentials)
-        return SignInLine(words + other.options.filter { !left.contains($0.name) }.flatMap(\.words))
+        let left = Set(options.map(\.name) + Self.providerOptions)
+        var more = other.options.filter { !left.contains($0.name) }
+        for index in more.indices where Self.credentials.contains(more[index].name) { more[index].value = "FILE" }
+        return SignInLine(words + more.flatMap(\.words))
     }
 
     /// All options of the sign-in commands that have no value: the word after any other one is its value.

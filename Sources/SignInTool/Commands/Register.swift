@@ -66,7 +66,7 @@ struct Register: Command {
             throw ValidationError("--issuer: a client is registered at one provider")
         }
         if document != nil {
-            let others = [registrationEndpoint, initialAccessTokenFile, softwareStatementFile]
+            let others = [registrationEndpoint, initialAccessTokenFile, softwareStatementFile, metadata.url?.string]
             guard others.allSatisfy({ $0 == nil }), method.map({ [.none, .private_key_jwt].contains($0) }) ?? true
             else {
                 throw ValidationError("--client-document takes no option for a registration, and no secret")

@@ -124,10 +124,11 @@ struct Request: Command {
         } else if !json, response.mayRefuseToken, !response.saysInvalidToken, record.refreshToken != nil,
             record.accessToken?.expiresAt != nil
         {
-            // RFC 6750 §3: a reason is required. A token of unknown lifetime has been refreshed already.
-            let session = console.line.options.filter { (SignInLine.namingOptions + ["--profile"]).contains($0.name) }
-            let line = SignInLine(["token", "--force-refresh"] + session.flatMap(\.words)).shellLine
-            console.say("It gives no reason. If it has lost the token, get a new one with: \(line)")
+            // RFC 6750 §3.1: a server should say so. A token of unknown lifetime has been refreshed already.
+            let place = console.line.options.filter { (SignInLine.namingOptions + ["--profile"]).contains($0.name) }
+            let words = ["token", "--force-refresh"] + place.flatMap(\.words) + console.wordsOfNetwork
+            console.say(
+                "It gives no reason. If it has lost the token, get a new one with: \(SignInLine(words).shellLine)")
         }
         return status.code < 400 ? 0 : 1
     }

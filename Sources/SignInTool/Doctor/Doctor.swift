@@ -119,7 +119,9 @@ struct Doctor: Command {
             return target
         }
         // The secret goes to no endpoint but that of the session.
-        let isSameEndpoint = endpoints.token.map { $0 == record.client.provider[.token]?.string } ?? true
+        let isSameEndpoint =
+            endpoints.token.map { $0 == record.client.provider[.token]?.string }
+            ?? provider.metadataURL.map { $0 == record.client.provider.location } ?? true
         if !client.isGiven, target.registered == nil, isSameEndpoint,
             record.belongs(to: target.configuration.clientID, at: target.configuration.issuer)
         {

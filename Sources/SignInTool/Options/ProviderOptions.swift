@@ -174,6 +174,8 @@ extension ProviderMetadata {
         guard let url else { return self }
         var document = document
         document[endpoint.rawValue] = .string(url)
-        return try ProviderMetadata(document: .object(document))
+        var metadata = try ProviderMetadata(document: .object(document))
+        metadata.location = location
+        return metadata
     }
 }

@@ -155,7 +155,8 @@ struct Profile: Hashable, Sendable {
     /// The end of that message, if the line names another issuer: a provider that has changed its name is still the same, so
     /// the other options that the profile remembers are repeated.
     private func renamed(as line: SignInLine) throws -> String {
-        guard let known = try signIn, let issuer = known.value(of: "--issuer"), !known.namesResource,
+        guard let known = try signIn, known.words.first == line.words.first, let issuer = known.value(of: "--issuer"),
+            !known.namesResource,
             !line.namesResource,
             let new = line.value(of: "--issuer"), !new.isExactly(issuer)
         else { return "" }

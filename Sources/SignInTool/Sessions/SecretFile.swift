@@ -2,18 +2,14 @@ internal import AppAuth
 
 /// A secret in a file or from a pipe. One line break at its end is removed.
 enum SecretFile {
-    /// - Parameter waits: Whether the secret may come from a pipe, which can be read only once.
     /// - Parameter option: The option or variable that names the file, for errors; nil if the user has typed the path.
-    static func read(_ path: String, of option: String?, waits: Bool = true) throws -> Secret {
+    static func read(_ path: String, of option: String?) throws -> Secret {
         func refusal(_ why: String) -> AuthError {
             let place = option.map { "\($0): \(path)" } ?? path
             return AuthError(.invalidConfiguration, .configuration, "\(place): \(why)", outcome: .notSent)
         }
         let bytes: [UInt8]
-        do {
-            let limit = 64 << 10
-            bytes = try waits ? InputFile.readWaiting(path, atMost: limit) : InputFile.read(path, atMost: limit)
-        } catch .cancelled {
+        do { bytes = try InputFile.readWaiting(path, atMost: 64 << 10) } catch .cancelled {
             throw CancellationError()
         } catch { throw refusal(error.description) }
         guard var text = String(validating: bytes, as: UTF8.self) else {

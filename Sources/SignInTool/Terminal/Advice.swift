@@ -27,6 +27,13 @@ struct Advice: Sendable {
 
     private func advice(for error: AuthError, _ arguments: [String]) -> String? {
         let description = error.server?.errorDescription?.lowercased() ?? ""
+        let signsIn = ["login", "device"].contains(arguments.first)
+        // Keycloak’s words, with the code invalid_request. With a proof, the other code means that the proof is wrong.
+        if description.contains("dpop proof is missing") || signsIn && error.code == "invalid_dpop_proof",
+            !arguments.contains("--dpop")
+        {
+            return signsIn ? "use --dpop" : "sign in again with --dpop"
+        }
         if error.mayBeAboutClient, let known = known.withLock({ $0 }) { return Self.advice(known, error) }
         if error.code == "invalid_request", description.contains("pushed authorization") { return "use --par" }
         if error.code == "invalid_scope", ["login", "device", "password"].contains(arguments.first),
@@ -81,7 +88,6 @@ struct Advice: Sendable {
         if error.code == .unavailable, error.message.contains("$XDG_RUNTIME_DIR"), arguments.first != "proxy" {
             return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
         }
-        if error.code == "invalid_dpop_proof", !arguments.contains("--dpop") { return "use --dpop" }
         if let problem = error.connectionProblem, let advice = Self.advice(problem, arguments) { return advice }
         let isServerTrouble = error.stage != .userInfo && error.httpStatus.map { $0 >= 500 } == true
         let isOfPage = error.stage == .authorization && error.code == "temporarily_unavailable"
@@ -89,7 +95,7 @@ struct Advice: Sendable {
             !error.message.hasSuffix("Try again later")
         {
             let stays = error.stage == .refresh ? "the session stays: " : ""
-            // Keycloak says so if the page was open for too long, and then the next one is at once as it should be.
+            // Keycloak says so if the page was open for too long: another attempt succeeds at once.
             return stays + "try again" + (error.retryAfter.map { " in \($0) s" } ?? (isOfPage ? "" : " later"))
         }
         if error.httpStatus == 407 { return "if the proxy requires another method, use --proxy-auth" }

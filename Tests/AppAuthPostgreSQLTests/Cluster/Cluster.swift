@@ -117,7 +117,7 @@ final class Cluster: Sendable {
         // The shell waits for the end of its input and for the server's, which it reports. A test may start the server again.
         let lifeline = #"""
             trap "" PIPE; exec 3<&0; "$@" 3<&- & server=$!; { cat <&3 >/dev/null; kill -INT "$server"; } & input=$!
-            wait "$server"; echo "the server has ended"; wait "$input"; rm -rf "$0"
+            wait "$server"; echo "the server has ended"; kill "$input"; cat <&3 >/dev/null; rm -rf "$0"
             """#
         let command = (machine?.prefix ?? []) + Self.asUser(server + settings.flatMap { ["-c", $0] })
         let shell = try Program("/bin/sh", ["-c", lifeline, folder] + command, environment: Self.environment)

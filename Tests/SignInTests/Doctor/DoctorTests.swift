@@ -184,9 +184,12 @@ struct DoctorTests {
             let login = fixture.loginArguments(["--client-secret-file", file], client: "demo-confidential")
             _ = try await fixture.start(login).outcome().result()
             let named = ["doctor", "--json", "--issuer", fixture.issuer, "--client-id", "demo-confidential"]
-            for (endpoint, isSent) in [(nil, true), ("/other", false)] as [(String?, Bool)] {
-                let page = ["--authorization-endpoint", fixture.provider.url(.authorization)]
-                let options = endpoint.map { page + ["--token-endpoint", fixture.issuer + $0] } ?? []
+            let page = ["--authorization-endpoint", fixture.provider.url(.authorization)]
+            for (options, isSent) in [
+                ([], true), (page + ["--token-endpoint", fixture.issuer + "/other"], false),
+                // This document names no other endpoint, but could.
+                (["--metadata-url", fixture.provider.url(.oauthMetadata)], false),
+            ] {
                 _ = try await fixture.start(named + options).outcome()
                 let request = fixture.provider.log.last { $0.method == .post }
                 #expect((request?.headers[.authorization] != nil) == isSent, "\(String(describing: request))")

@@ -46,10 +46,15 @@ struct ProviderOptionTests {
             let there = ["--json", "--issuer", fixture.issuer, "--metadata-url", elsewhere]
             let secret = fixture.home + "/secret"
             try Data("service-secret-of-thirty-two-bytes".utf8).write(to: URL(filePath: secret))
-            for line in [
-                ["client-credentials", "--client-id", "demo-service", "--client-secret-file", secret],
-                ["register", "--redirect-uri", "http://127.0.0.1/callback"],
-            ] { _ = try await fixture.start(line + there).outcome().result() }
+            let service = ["client-credentials", "--client-id", "demo-service", "--client-secret-file", secret]
+            _ = try await fixture.start(service + there).outcome().result()
+            // What is registered there is used there.
+            for more in [[], ["--registration-endpoint", fixture.provider.url(.clientRegistration)]] {
+                let register = ["register", "--redirect-uri", "http://127.0.0.1/callback"] + more
+                let id = try #require(
+                    try await fixture.start(register + there).outcome().result()["client_id"]?.string)
+                _ = try await fixture.start(["login", "--client-id", id] + there).outcome().result()
+            }
             let password = ["password", "--client-id", "demo", "--username", "alice", "--password-file", secret]
             try await fixture.start(password + there).outcome().failure(1, "unauthorized_client")
             try await fixture.start(["discover", fixture.issuer, "--metadata-url", "elsewhere", "--json"]).outcome()

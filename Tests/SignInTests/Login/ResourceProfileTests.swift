@@ -31,7 +31,7 @@ struct ResourceProfileTests {
                         && message.contains("sign-in logout --profile work --forget"), "\(message)")
                 // A provider that has changed its name is still the same.
                 let again = ". Then sign in with: sign-in \(command) --issuer https://op.example --client-id demo"
-                let isRenamed = line[1] == "https://op.example"
+                let isRenamed = command == "login" && line[1] == "https://op.example"
                 #expect(
                     message.hasSuffix("--forget") != isRenamed && message.contains(again) == isRenamed, "\(message)")
             }

@@ -245,7 +245,9 @@ struct ProfileTests {
     }
 
     /// RFC 6749 §2.3.1: the credentials are for the former issuer.
-    @Test func `for another issuer, the options of the profile are repeated, and no credential`() throws {
+    @Test func `for another issuer, the options of the profile are repeated, and the place of other credentials`()
+        throws
+    {
         let known = SignInLine([
             "login", "--issuer", "https://a.example", "--client-id", "app", "--client-secret-file", "/s",
             "--client-key=/k",
@@ -255,8 +257,9 @@ struct ProfileTests {
         let line = SignInLine(["login", "--issuer", "https://b.example", "--scope", "openid"]).completed(from: known)
         #expect(
             line.words == [
-                "login", "--issuer", "https://b.example", "--scope", "openid", "--client-id", "app", "--redirect-port",
-                "1", "--redirect-port", "2", "--dpop",
+                "login", "--issuer", "https://b.example", "--scope", "openid", "--client-id", "app",
+                "--client-secret-file", "FILE", "--client-key", "FILE", "--redirect-port", "1", "--redirect-port", "2",
+                "--dpop",
             ])
     }
 
@@ -282,14 +285,23 @@ struct ProfileTests {
             // come from what another command reads.
             let profile = fixture.sessions + "/work.profile"
             let known = try String(contentsOfFile: profile, encoding: .utf8)
-            let other = "/tmp/appauth-\(UInt64.random(in: 0...UInt64.max))"
-            try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
-            defer { try? FileManager.default.removeItem(atPath: other) }
-            try Data("for another".utf8).write(to: URL(filePath: other + "/secret"))
-            chmod(other, 0o777)
+            let links = fixture.home + "/links"
+            for (name, mode) in [("links", 0o700), ("shared", 0o777)] {
+                try FileManager.default.createDirectory(
+                    atPath: "\(fixture.home)/\(name)", withIntermediateDirectories: false)
+                try Data("for another".utf8).write(to: URL(filePath: "\(fixture.home)/\(name)/secret"))
+                chmod("\(fixture.home)/\(name)", mode_t(mode))
+            }
+            chmod(links + "/secret", 0o666)
+            symlink("/dev/stdin", links + "/input")
+            symlink("../shared/secret", links + "/shared")
+            symlink("/dev", links + "/devices")
+            symlink("../secret", links + "/own")
             for (own, other) in [
-                ("demo-confidential", "another"), (fixture.issuer, "https://op.example"), (file, other + "/secret"),
-                (file, "/dev/fd/0"), (file, "/proc/self/fd/0"),
+                ("demo-confidential", "another"), (fixture.issuer, "https://op.example"), (file, links + "/secret"),
+                (file, fixture.home + "/shared/secret"), (file, links + "/shared"), (file, "/dev/fd/0"),
+                (file, "/proc/self/fd/0"), (file, "//dev/stdin"), (file, "/usr/../dev/stdin"), (file, links + "/input"),
+                (file, links + "/devices/stdin"),
             ] {
                 try known.replacing("\"\(own)\"", with: "\"\(other)\"")
                     .write(toFile: profile, atomically: true, encoding: .utf8)
@@ -298,7 +310,11 @@ struct ProfileTests {
                 _ = try await fixture.start(["sh", "-c", #"exec sign-in "$@" < "$0""#, file] + arguments, []).outcome()
                     .result()
             }
+            try known.replacing(file, with: links + "/own").write(toFile: profile, atomically: true, encoding: .utf8)
+            try await refresh().failure(1, "invalid_client")
             try known.write(toFile: profile, atomically: true, encoding: .utf8)
+            try write(secret)
+            _ = try await refresh().result()
             // The secret that is stored is that of the last refresh.
             try FileManager.default.removeItem(atPath: file)
             _ = try await refresh().result()

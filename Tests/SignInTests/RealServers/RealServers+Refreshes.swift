@@ -29,8 +29,17 @@ extension RealServer {
                         .session, scope: ["api://1/read"], withheld: ["openid", "offline_access", "api://2/read"],
                         resources: ["https://r.example"], at: provider)
                     #expect(sent.resources.isEmpty != isSent, "\(issuer)")
-                    // A refresh without scope may get a token for another API.
                     #expect(sent.scope == (isSent ? nil : ["api://1/read", "openid", "offline_access"]), "\(issuer)")
+                    // `.default` takes no other scope of an API.
+                    let all = RefreshForm().parameters(
+                        .session, scope: ["api://1/read", "api://1/.default", "openid"], resources: [], at: provider)
+                    #expect(all.scope == (isSent ? nil : ["api://1/.default", "openid"]), "\(issuer)")
+                    // If the scopes are refused, it goes on without them, and the other way round.
+                    var error = AuthError(.init(rawValue: "invalid_scope"), .refresh, "", outcome: .refused)
+                    error.server = OAuthError(
+                        error: "invalid_scope", errorDescription: "AADSTS70011: The scope api://1/read is not valid.")
+                    let other = RefreshForm().after(error, to: sent, wanted: .session, scope: ["api://1/read"])
+                    #expect(other?.hasScope == isSent, "\(issuer)")
                 }
             },
             RealServer(
@@ -62,7 +71,7 @@ extension RealServer {
                 }
             },
             RealServer(
-                "Microsoft Entra", 2025, "a refresh without scope is refused (AADSTS90009)",
+                "Microsoft Entra, version 1", 2025, "a refresh without scope is refused (AADSTS90009)",
                 "once more with it, and from then on"
             ) {
                 try await withDesk { fixture in

@@ -278,6 +278,21 @@ extension RealServer {
                 try await fixture.login("--scope", "openid offline_access").failure(1, "not_allowed")
             }
         },
+        RealServer(
+            "Keycloak", 2026, "the client must use DPoP by now: invalid_request, at the sign-in and at a refresh",
+            "the hint names --dpop"
+        ) {
+            try await withDesk { fixture in
+                let refused: JSON = ["error": "invalid_request", "error_description": "DPoP proof is missing"]
+                let fault = Fault.status(.badRequest, json: refused)
+                fixture.provider.fault(fault, at: .token)
+                #expect(try await fixture.login().failure(1, "invalid_request").hasSuffix("; use --dpop"))
+                _ = try await fixture.login().result()
+                fixture.provider.fault(fault, at: .token)
+                let message = try await fixture.run("token", "--force-refresh", "--json").failure(1, "invalid_request")
+                #expect(message.hasSuffix("; sign in again with --dpop"), "\(message)")
+            }
+        },
         RealServer("Slack", 2026, "200 with bad_client_secret, for Basic", "the hint names --client-auth post") {
             try await withDesk { fixture in
                 try Data("s3cret".utf8).write(to: URL(filePath: fixture.home + "/secret"))
