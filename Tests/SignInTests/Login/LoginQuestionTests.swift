@@ -177,7 +177,8 @@ struct LoginQuestionTests {
         try await withDesk { fixture in
             let user = try User(fixture, ["login", "--issuer", fixture.issuer])
             try await user.answer("Client id, or only Enter to register a client there: ", "\n")
-            #expect(try await user.process.outcome().status == 0)
+            let outcome = try await user.process.outcome()
+            try #require(outcome.status == 0, "\(outcome) \(user.shown)")
             #expect(fixture.provider.count(.clientRegistration) == 1)
             let words = try #require(user.shown.split(separator: " --client-id ").last)
             let id = words.prefix { !$0.isWhitespace }
