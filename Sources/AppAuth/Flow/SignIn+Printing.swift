@@ -48,7 +48,7 @@ extension AuthorizationRequest {
         let lifetime = urlLifetime.map { seconds in
             "The URL above can be opened for \(seconds) s. If the page says that it has expired, sign in again."
         }
-        return (lifetime.map { [$0] } ?? []) + [
+        return [lifetime].compactMap(\.self) + [
             "Still waiting for the browser. If it shows an error, compare this with what is registered at the provider:",
             "  client ID: \(client.id.shownName)\(isUnknownURL ? doubt : "")",
             "  redirect URI: \(redirectURI)",

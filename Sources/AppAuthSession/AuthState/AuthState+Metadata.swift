@@ -35,7 +35,7 @@ extension AuthState {
         _ endpoint: ProviderMetadata.Endpoint, from url: SecureURL?, since error: AuthError, _ stage: AuthError.Stage
     ) async -> Bool {
         guard let url, error.stage == stage else { return false }
-        // A host that cannot be reached says nothing of itself.
+        // While the issuer's own host cannot be reached, nor can its metadata.
         let isElsewhere = url.origin != record.client.provider.issuer.url.origin
         let isUnreachable = [.nameUnresolved, .unreachable].contains(error.connectionProblem)
         guard error.saysNotHere || isElsewhere && isUnreachable else { return false }
