@@ -54,8 +54,11 @@ struct RedirectOptions: ParsableArguments, Sendable {
 
     static let defaultPath = "/callback"
 
-    /// Whether the kernel has chosen the port of a sign-in. It chooses ports from 32768: a lower one was an option.
-    static func isChosenByKernel(_ port: UInt16) -> Bool { port >= 32768 }
+    /// The first port that the kernel chooses for a listener, as long as nobody has set another.
+    static let firstPortOfKernel: UInt16 = 32_768
+
+    /// Whether the kernel has chosen the port of a sign-in. A lower one was an option, or is registered.
+    static func isChosenByKernel(_ port: UInt16) -> Bool { port >= firstPortOfKernel }
 
     /// - Parameters:
     ///   - registered: The client's registered redirect URI, which counts if the options name none.

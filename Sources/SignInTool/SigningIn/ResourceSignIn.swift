@@ -299,9 +299,11 @@ extension ProviderMetadata {
 }
 
 extension LoopbackRedirectListener {
-    /// Returns a redirect URI whose port is free.
+    /// Returns a redirect URI to register. Its port is free, and below those that the kernel gives to any program that asks
+    /// for none: it must be free at each later sign-in, too.
     static func freeRedirectURI(path: String) throws -> String {
-        let listener = try LoopbackRedirectListener(path: path)
+        let lower = (0..<100).map { _ in UInt16.random(in: 16_384..<RedirectOptions.firstPortOfKernel) }
+        let listener = try LoopbackRedirectListener(ports: lower + [0], path: path)
         defer { listener.close() }
         return listener.redirectURI
     }

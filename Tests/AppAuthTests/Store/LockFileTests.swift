@@ -109,19 +109,4 @@ struct LockFileTests {
         try await folder.withForeignLock { #expect(folder.store.isBeingRefreshed) }
         #expect(!folder.store.isBeingRefreshed)
     }
-
-    /// In a process without standard input. An earlier error has left its number in `errno`.
-    @Test func `the file of the lock is opened as descriptor 0`() async {
-        await #expect(processExitsWith: .success) {
-            let folder = try StoreFolder()
-            try await folder.store.replace(with: try StoreFolder.record())
-            close(0)
-            for earlier in [ENOENT, EACCES] {
-                errno = earlier
-                let place = Folder(of: folder.lockPath, location: "here")
-                try LockFile(path: folder.lockPath, location: "here", folder: place).check()
-                try #require(fcntl(0, F_GETFD) == -1)
-            }
-        }
-    }
 }

@@ -21,6 +21,20 @@ struct FirstDescriptorTests {
         }
     }
 
+    @Test func `the file of a lock is opened by it`() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try StoreFolder()
+            try await folder.store.replace(with: StoreFolder.record())
+            close(0)
+            for earlier in [ENOENT, EACCES] {
+                errno = earlier
+                let place = Folder(of: folder.lockPath, location: "here")
+                try LockFile(path: folder.lockPath, location: "here", folder: place).check()
+                try #require(openFile(0) != folder.lockPath)
+            }
+        }
+    }
+
     @Test func `a folder without enough room is found by it`() async {
         await #expect(processExitsWith: .success) {
             let root = try StoreFolder()
@@ -37,10 +51,13 @@ struct FirstDescriptorTests {
         await #expect(processExitsWith: .success) {
             close(0)
             errno = EMFILE
-            try SpareDescriptors.keep(for: "here")
-            try #require(openFile(0) == "/")
-            SpareDescriptors.drop()
-            try #require(openFile(0) != "/")
+            try repeatUntilFirst {
+                try SpareDescriptors.keep(for: "here")
+                let isFirst = openFile(0) == "/"
+                SpareDescriptors.drop()
+                try #require(openFile(0) != "/")
+                return isFirst
+            }
         }
     }
 
@@ -48,11 +65,14 @@ struct FirstDescriptorTests {
         await #expect(processExitsWith: .success) {
             let sockets = try LoopbackSockets(host: .ipv4, ports: [0], backlog: 1)
             close(0)
-            let check = try PeerCheck(.required, sockets.descriptors, in: DesktopSession(environment: [:]))
-            let socket = try #require(openFile(0))
-            try #require(socket.hasPrefix("socket:"))
-            check.close()
-            try #require(openFile(0) != socket)
+            try repeatUntilFirst {
+                let check = try PeerCheck(.required, sockets.descriptors, in: DesktopSession(environment: [:]))
+                let socket = openFile(0) ?? ""
+                check.close()
+                guard socket.hasPrefix("socket:") else { return false }
+                try #require(openFile(0) != socket)
+                return true
+            }
         }
     }
 
@@ -67,6 +87,11 @@ struct FirstDescriptorTests {
             try #require(try client.response().status == 404)
         }
     }
+}
+
+/// Repeats work until it has got the descriptor 0: the process's other threads open files too, and sometimes one of them has it.
+private func repeatUntilFirst(_ work: () throws -> Bool) rethrows {
+    while try !work() {}
 }
 
 /// Returns what a descriptor is open for, for example `/` or `socket:[4711]`. A test asks for that, and not whether the number is

@@ -187,6 +187,11 @@ struct LoginQuestionTests {
             // Now it is the registered client of this issuer.
             _ = try await fixture.run("login", "--issuer", fixture.issuer, "--json").result()
             #expect(fixture.provider.count(.clientRegistration) == 1)
+            let used = fixture.provider.log(.authorization).compactMap { $0.query["redirect_uri"] }
+            #expect(used.count == 3 && Set(used).count == 1, "\(used)")
+            // Below those that the kernel gives to other programs.
+            let port = try #require(URL(string: used[0])?.port)
+            #expect((16_384..<32_768).contains(port))
         }
     }
 
