@@ -75,6 +75,21 @@ struct RenewedMetadataTests {
         }
     }
 
+    /// The new session knows the endpoint; the one that it replaces has the metadata of months ago.
+    @Test func `a session that another user replaces is revoked where the endpoint is now`() async throws {
+        try await World.run(UnusedTokensTests.configuration) { world in
+            let record = try await world.signIn().record
+            let old = try record.outdated("revocation_endpoint", .string(world.provider.issuer + "/old"))
+            let store = TestStore(try AuthStateRecord(decoding: old, from: "test"))
+            world.provider.fault(.status(.notFound), at: .none, times: nil)
+            let response = try await world.authorize(try await world.client(), as: UnusedTokensTests.bob)
+            let state = try await AuthState.exchange(response, store: store, environment: world.environment)
+            await state.settle()
+            #expect(world.provider.count(.none) == 2 && world.provider.count(.revocation) == 2)
+            #expect(!world.provider.isAlive(try #require(record.refreshToken).reveal()))
+        }
+    }
+
     /// The user has agreed to the hosts of a provider that only a resource has named.
     @Test(arguments: [true, false])
     func `endpoints move to another host only if the provider is the user's choice`(isNamedByResource: Bool)

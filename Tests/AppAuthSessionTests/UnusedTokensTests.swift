@@ -167,9 +167,9 @@ struct UnusedTokensTests {
         var description: String { self == .anotherUser ? "another user" : "another user of another client" }
     }
 
-    private static let bob = LocalProvider.User(name: "bob", password: "builder")
+    static let bob = LocalProvider.User(name: "bob", password: "builder")
 
-    private static var configuration: LocalProvider.Configuration {
+    static var configuration: LocalProvider.Configuration {
         var configuration = LocalProvider.Configuration.demo
         configuration.users = [.alice, bob]
         configuration.clients.append(.init(id: "other", redirectURIs: [.anyLoopback]))

@@ -28,8 +28,8 @@ package struct RevocationEndpoint: Sendable {
 
     package init(client: Client, environment: Environment) { (self.client, self.environment) = (client, environment) }
 
-    /// Revokes the tokens. Does nothing if the provider has no revocation endpoint. If that cannot be looked up, each
-    /// result has the error.
+    /// Revokes the tokens, also if the endpoint has moved since the client got its metadata. Does nothing if the provider has
+    /// no revocation endpoint. If that cannot be looked up, each result has the error.
     package func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
         guard !tokens.isEmpty else { return [] }
         let url: SecureURL?
@@ -37,6 +37,15 @@ package struct RevocationEndpoint: Sendable {
             return tokens.map { TokenRevocation(tokenTypeHint: $0.typeHint, error: Self.authError(error, .notSent)) }
         }
         guard let url else { return [] }
+        let results = await revoke(all: tokens, at: url)
+        guard let error = results.lazy.compactMap(\.error).first, client.mayFindElsewhere(url, since: error),
+            let renewed = await client.renewed(in: environment),
+            let new = try? renewed.url(of: .revocation), new != url
+        else { return results }
+        return await revoke(all: tokens, at: new)
+    }
+
+    private func revoke(all tokens: [RevocableToken], at url: SecureURL) async -> [TokenRevocation] {
         // The refresh token first: most providers then end the access tokens too.
         let (refreshTokens, others) = (tokens.filter(\.isRefreshToken), tokens.filter { !$0.isRefreshToken })
         let first = await revoke(refreshTokens, at: url)

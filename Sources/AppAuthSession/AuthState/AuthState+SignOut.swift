@@ -82,15 +82,7 @@ extension AuthState {
     }
 
     func revoke(_ tokens: [RevocableToken]) async -> [TokenRevocation] {
-        func send() async -> [TokenRevocation] {
-            await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
-        }
-        let url = url(of: .revocation)
-        let results = await send()
-        guard let error = results.lazy.compactMap(\.error).first,
-            await hasMoved(.revocation, from: url, since: error, .revocation)
-        else { return results }
-        return await send()
+        await RevocationEndpoint(client: record.client, environment: environment).revoke(tokens)
     }
 
     /// Ends the session here and removes it from the store. Tokens that a refresh has brought since ``revokeTokens()``
