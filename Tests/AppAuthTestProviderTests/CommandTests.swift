@@ -1,13 +1,14 @@
 import Foundation
 import JOSE
 import AppAuthTestProvider
+import TestFixtures
 import Testing
 
 /// The executable `local-provider`, as a parent sees it.
 @Suite struct CommandTests {
     final class Child {
         let process = Process()
-        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+        let (input, output, errors) = (Pipe.exclusive(), Pipe.exclusive(), Pipe.exclusive())
 
         init(_ arguments: [String]) throws {
             // The tests and the executables are in one folder.

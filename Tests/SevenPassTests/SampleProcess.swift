@@ -66,7 +66,7 @@ struct SampleHome: Sendable {
             "HOME": path, "PATH": "\(Self.products):/usr/bin:/bin", "LANG": "C.UTF-8", "BROWSER": "scripted-browser",
             "SCRIPTED_BROWSER_FORM": "username=alice%40example.com&password=looking-glass",
         ].merging(changes) { $1 }
-        let (output, errors) = (Pipe(), "\(path)/errors-\(UUID().uuidString)")
+        let (output, errors) = (Pipe.exclusive(), "\(path)/errors-\(UUID().uuidString)")
         let errorFile = try file(errors)
         let id = try Spawn.start(
             [program ?? self.program] + arguments, environment,

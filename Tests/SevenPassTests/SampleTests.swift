@@ -317,7 +317,7 @@ import Testing
         try await withSevenPass { fixture in
             try await withSampleHome { home in
                 let options = ["--facebook", "--headless", "--external-callback", fixture.double.externalCallback]
-                let input = Pipe()
+                let input = Pipe.exclusive()
                 let start = try home.start(["me"] + options + home.server(fixture), input: input)
                 let response: @Sendable (String) -> Void = { url in
                     input.fileHandleForWriting.write(Data("no URL\n\(url)\n".utf8))

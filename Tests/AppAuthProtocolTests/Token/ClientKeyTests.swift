@@ -12,7 +12,7 @@ struct ClientKeyTests {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/openssl")
         process.arguments = arguments
-        let (stdin, stdout) = (Pipe(), Pipe())
+        let (stdin, stdout) = (Pipe.exclusive(), Pipe.exclusive())
         (process.standardInput, process.standardOutput, process.standardError) = (stdin, stdout, FileHandle.nullDevice)
         try process.run()
         try stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))

@@ -8,7 +8,7 @@ struct WebSocketServer {
 
     static func run(_ files: TLSFiles, _ test: (WebSocketServer) async throws -> Void) async throws {
         // It ends with its standard input, and so with this process.
-        let (input, output) = (Pipe(), Pipe())
+        let (input, output) = (Pipe.exclusive(), Pipe.exclusive())
         let process = try Spawn.start(
             ["python3", "-c", script, files.certificate, files.key], ProcessInfo.processInfo.environment,
             input: .descriptor(input.fileHandleForReading.fileDescriptor),

@@ -99,7 +99,7 @@ struct TLSTests {
                         let process = Process()
                         process.executableURL = URL(filePath: "/usr/bin/env")
                         process.arguments = ["openssl"] + arguments
-                        let (source, output) = (Pipe(), Pipe())
+                        let (source, output) = (Pipe.exclusive(), Pipe.exclusive())
                         (process.standardInput, process.standardOutput) = (source, output)
                         process.standardError = FileHandle.nullDevice
                         try process.run()

@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// Runs a program to its end and returns its standard output.
 @discardableResult
@@ -13,10 +14,10 @@ func run(_ program: String, _ arguments: [String], input: Data? = nil, in direct
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [program] + arguments
     process.currentDirectoryURL = directory
-    let (output, problems) = (Pipe(), Pipe())
+    let (output, problems) = (Pipe.exclusive(), Pipe.exclusive())
     process.standardOutput = output
     process.standardError = problems
-    let source = Pipe()
+    let source = Pipe.exclusive()
     process.standardInput = input == nil ? FileHandle.nullDevice : source
     try process.run()
     if let input {

@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 
 /// A certificate authority of its own, made by the `openssl` command in a folder that goes with it.
 final class TestAuthority: Sendable {
@@ -58,7 +59,7 @@ final class TLSServer: @unchecked Sendable {
         process.arguments =
             words + ["openssl", "s_server", "-www", "-accept", "127.0.0.1:0", "-cert", "\(certificate).pem"]
             + ["-key", "\(certificate).key"] + options
-        let output = Pipe()
+        let output = Pipe.exclusive()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         process.standardInput = FileHandle.nullDevice

@@ -126,7 +126,7 @@ final class KerberosProxy: Sendable {
 /// A server that runs until it is stopped, or until this process ends, even if that is killed.
 private final class Service: @unchecked Sendable {
     private let process = Process()
-    private let lifeline = Pipe()
+    private let lifeline = Pipe.exclusive()
 
     /// - Parameter isReady: What the server prints when it listens.
     init(_ command: [String], isReady: String) throws {
@@ -134,7 +134,7 @@ private final class Service: @unchecked Sendable {
         // By the signal that no process can block: a child inherits the mask of the thread that started it.
         let script = #""$@" & server=$!; exec 2>/dev/null; cat; kill -KILL "$server"; wait "$server""#
         process.arguments = ["-c", script, "service"] + command
-        let output = Pipe()
+        let output = Pipe.exclusive()
         (process.standardInput, process.standardError) = (lifeline, output)
         process.standardOutput = FileHandle.nullDevice
         try process.run()

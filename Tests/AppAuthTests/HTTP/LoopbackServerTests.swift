@@ -185,7 +185,7 @@ final class ForeignServer: @unchecked Sendable {
     enum Address: String, CaseIterable { case v4, v6, both, v4OnDevice, v6OnDevice }
 
     private let process = Process()
-    private let output = Pipe()
+    private let output = Pipe.exclusive()
     let authority: String
 
     init(as user: Int, at address: Address = .v4, port: Int = 0, accepts: Bool = true) throws {

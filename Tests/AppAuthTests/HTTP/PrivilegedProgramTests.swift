@@ -40,7 +40,7 @@ struct PrivilegedProgramTests {
     }
 
     private func code(of program: URL, _ variable: String) throws -> String {
-        let (process, output) = (Process(), Pipe())
+        let (process, output) = (Process(), Pipe.exclusive())
         (process.executableURL, process.arguments) = (program, ["http://127.0.0.1:9"])
         (process.environment, process.standardOutput) = ([variable: "/nonexistent/roots"], output)
         try process.run()

@@ -1,10 +1,11 @@
 import Foundation
+import TestFixtures
 
 /// A listener in a process of its own: clients in this one cost it nothing. Its calls block.
 final class ListenerProcess: Sendable {
     private let process = Process()
-    private let output = Pipe()
-    private let lifeline = Pipe()
+    private let output = Pipe.exclusive()
+    private let lifeline = Pipe.exclusive()
     /// In its place an error, for a listener that could not be made.
     let redirectURI: String
 

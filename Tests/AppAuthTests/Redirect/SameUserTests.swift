@@ -2,6 +2,7 @@ import AppAuth
 import Dispatch
 import Foundation
 import Glibc
+import TestFixtures
 import Testing
 
 /// The user at the other end of the connection.
@@ -128,7 +129,7 @@ struct SameUserTests {
         client.arguments =
             ["--reuid=\(Self.other)", "--regid=\(Self.other)", "--clear-groups", "perl", "-e", Self.boundProgram]
             + ["\(listener.port)", listener.authority, isBound ? "lo" : ""]
-        let (input, output) = (Pipe(), Pipe())
+        let (input, output) = (Pipe.exclusive(), Pipe.exclusive())
         (client.standardInput, client.standardOutput) = (input, output)
         try client.run()
         let port = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)

@@ -1,5 +1,6 @@
 import AppAuth
 import Foundation
+import TestFixtures
 import Testing
 
 /// Hostile processes that connect to the socket, or put another one in its place.
@@ -129,7 +130,7 @@ struct HostileHelperTests {
         let listener = try await session.listener()
         let socket = session.sockets[0] + "x"
         listener.close()
-        let (process, output) = (Process(), Pipe())
+        let (process, output) = (Process(), Pipe.exclusive())
         process.executableURL = URL(filePath: "/usr/bin/perl")
         process.arguments = ["-e", Self.otherListener, socket, "\(user)"]
         process.standardOutput = output

@@ -1,4 +1,5 @@
 import Foundation
+import TestFixtures
 import Testing
 
 /// Another program that has a lock of a file's, of the kind that belongs to a process (`F_SETLK`).
@@ -16,13 +17,17 @@ final class ForeignLock: Sendable {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/perl")
         process.arguments = ["-MFcntl", "-e", script, path, String(byte)]
-        let (input, output) = (Pipe(), Pipe())
+        let (input, output) = (Pipe.exclusive(), Pipe.exclusive())
         (process.standardInput, process.standardOutput) = (input, output)
         try process.run()
         (id, end) = (process.processIdentifier, input.fileHandleForWriting)
         #expect(output.fileHandleForReading.availableData == Data("locked\n".utf8))
     }
 
-    /// Ends the program, and with it the lock.
-    func release() throws { try end.close() }
+    /// Ends the program, and with it the lock. It gets a line, since a program that another test starts at the same time may have
+    /// inherited the other end of a pipe that is only closed.
+    func release() throws {
+        try end.write(contentsOf: Data("\n".utf8))
+        try end.close()
+    }
 }

@@ -1,11 +1,12 @@
 import Foundation
+import TestFixtures
 
 /// A program that runs beside the tests: a provider, or the browser. The scripts of `Setup` write one JSON object a line.
 ///
 /// It lives for as long as its standard input is open, so it ends when the test process does, however that ends.
 final class HelperProcess: Sendable {
     private let process = Process()
-    private let lifeline = Pipe()
+    private let lifeline = Pipe.exclusive()
     private let lines: AsyncStream<String>
     private let ended: AsyncStream<Void>
 
@@ -21,7 +22,7 @@ final class HelperProcess: Sendable {
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
         self.lines = lines
         self.ended = ended
-        let output = Pipe()
+        let output = Pipe.exclusive()
         process.executableURL = executable
         process.arguments = arguments
         process.standardInput = lifeline

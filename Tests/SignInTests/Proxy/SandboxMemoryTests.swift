@@ -33,7 +33,7 @@ struct SandboxMemoryTests {
             _ = try await fixture.login("--dpop", "--profile", "work").result()
             let secrets = try desk.secrets()
             let proxy = try await desk.serve(commands[0])
-            let input = Pipe()
+            let input = Pipe.exclusive()
             // The article's sandbox, with another program than curl.
             let words = try #require(commands[1].firstRange(of: "curl")).lowerBound
             let sandbox = try fixture.start(
