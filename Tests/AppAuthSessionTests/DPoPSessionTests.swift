@@ -48,6 +48,45 @@ struct DPoPSessionTests {
         }
     }
 
+    /// A server may have used up the refresh token before it asks for a nonce.
+    @Test func `another process knows the nonce of the token endpoint`() async throws {
+        var configuration = Self.strict
+        configuration.dpopNonce = .required()
+        try await World.run(configuration) { world in
+            let store = MemoryTokenStore()
+            func signedIn() async throws -> AuthState {
+                try #require(try await AuthState(restoring: store, environment: world.environment))
+            }
+            _ = try await world.signIn(world.bound(), store: store)
+            for expected in 3...4 {
+                _ = try await signedIn().freshAccessToken(forceRefresh: true)
+                #expect(world.provider.count(.token) == expected)
+            }
+            // The next refresh has the nonce that the server asked this one for.
+            world.provider.forgetDPoPNonces()
+            _ = try await signedIn().freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 6)
+            _ = try await signedIn().freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 7)
+            let last = try await signedIn()
+            try await last.signOut()
+            #expect(await last.record.proofNonce == nil)
+        }
+    }
+
+    /// The servers of a cluster may each want a nonce of their own.
+    @Test func `another nonce may be wanted twice`() async throws {
+        try await World.run(Self.strict) { world in
+            let state = try await world.signIn(world.bound())
+            for nonce in ["a", "b"] {
+                world.provider.fault(
+                    .status(.badRequest, [.dpopNonce: nonce], json: ["error": "use_dpop_nonce"]), at: .token)
+            }
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            #expect(world.provider.count(.token) == 4)
+        }
+    }
+
     @Test func `a forgotten nonce breaks no request in flight`() async throws {
         var configuration = Self.strict
         configuration.dpopNonce = .required()
@@ -132,7 +171,7 @@ struct DPoPSessionTests {
         }
     }
 
-    @Test func `a server that always requires a new nonce gets two requests`() async throws {
+    @Test func `a server that always requires a new nonce gets three requests`() async throws {
         try await World.run(Self.strict) { world in
             let state = try await world.signIn(world.bound())
             let name = try #require(HTTPField.Name("DPoP-Nonce"))
@@ -142,7 +181,7 @@ struct DPoPSessionTests {
             }
             let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
             #expect(error?.code == "use_dpop_nonce")
-            #expect(world.provider.count(.token) == 3)
+            #expect(world.provider.count(.token) == 4)
             // That was no end of the session.
             #expect(await state.record.end == nil)
         }

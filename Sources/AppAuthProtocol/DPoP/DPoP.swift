@@ -6,7 +6,7 @@ internal import Logging
 
 /// Proves possession of a session's key with each request (RFC 9449), and keeps what each server requires in a proof.
 ///
-/// Safe to share. The servers' nonces and clocks are kept only in memory.
+/// Safe to share. The servers' nonces and clocks are kept in memory; a session stores the nonce of its token endpoint.
 package final class DPoP: Sendable {
     package let key: DPoPKey
     private let state = LockedValue(State())
@@ -29,7 +29,17 @@ package final class DPoP: Sendable {
 
     private static let mostServers = 64
 
-    package init(key: DPoPKey) { self.key = key }
+    /// - Parameter server: A server, with the latest nonce that is known of it.
+    package init(key: DPoPKey, knowing server: (url: SecureURL, nonce: String)? = nil) {
+        self.key = key
+        guard let server else { return }
+        state.withLock { $0.servers[DPoPProof.origin(of: server.url)] = Server(nonce: server.nonce) }
+    }
+
+    /// Returns the latest nonce of a server; nil if it has sent none.
+    package func nonce(of server: SecureURL) -> String? {
+        state.withLock { $0.servers[DPoPProof.origin(of: server)]?.nonce }
+    }
 
     /// Adds a proof to a request that is otherwise complete.
     ///
@@ -92,8 +102,11 @@ package final class DPoP: Sendable {
             // §8.2: a server may send a new nonce with any response, and the latest counts.
             state.servers[proof.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
         }
+        let isNewNonce = nonce != nil && nonce != proof.nonce
         switch response.dpopError {
-        case "use_dpop_nonce": return nonce != nil && nonce != proof.nonce
+        case "use_dpop_nonce": return isNewNonce
+        // Some servers say so of an old nonce, too.
+        case "invalid_dpop_proof" where isNewNonce && proof.nonce != nil: return true
         case "invalid_dpop_proof": return clock.map { abs($0.date.timeIntervalSince(proof.issuedAt)) > 10 } ?? false
         default: return false
         }
@@ -108,7 +121,8 @@ package final class DPoP: Sendable {
 }
 
 extension Environment {
-    /// Sends a request with a proof, and repeats it once if the server rejects only the proof.
+    /// Sends a request with a proof, and repeats it if the server rejects only the proof: twice at most, because the servers
+    /// of a cluster may have nonces of their own.
     ///
     /// - Parameter makeRequest: Creates the request for each attempt: a client assertion is valid once (RFC 7523 §3).
     package func send(
@@ -123,10 +137,13 @@ extension Environment {
             let isDueAgain = proof.mustProveAgain(response, to: sent, at: now())
             return (response, { isDueAgain && request.rewind() })
         }
-        let first = try await attempt()
-        guard first.mayRepeat() else { return first.response }
-        logger.debug("\(stage.rawValue): sent once more with another proof")
-        return try await attempt().response
+        var sent = try await attempt()
+        for _ in 0..<2 {
+            guard sent.mayRepeat() else { break }
+            logger.debug("\(stage.rawValue): sent once more with another proof")
+            sent = try await attempt()
+        }
+        return sent.response
     }
 }
 

@@ -28,6 +28,8 @@ package struct DPoPProof: Sendable {
         "\(request.scheme ?? "")://\(request.authority?.lowercased() ?? "")"
     }
 
+    static func origin(of url: SecureURL) -> String { origin(of: HTTPRequest(method: .post, url: url)) }
+
     func signed(by key: SigningKey) throws -> String {
         // §4.2: only the public key, without a name or a use.
         let header: JSON.Object = ["typ": "dpop+jwt", "jwk": JWK(key.publicKey.material).json]

@@ -12,9 +12,11 @@ extension ClientEndpoint {
     ///   ``AuthError/Code/transport``, ``AuthError/Code/timeout``; `CancellationError`.
     package func send(_ request: TokenRequest, stage: AuthError.Stage) async throws -> TokenResponse {
         let sent = environment.now()
-        return try TokenResponse(
+        var response = try TokenResponse(
             await send(request.form, stage: stage), expecting: expectedType, sent: sent, received: environment.now(),
             stage: stage)
+        response.proofNonce = try proof?.nonce(of: client.require(.token))
+        return response
     }
 
     /// Sends a form and returns the response in the standard's form, if it is a success.

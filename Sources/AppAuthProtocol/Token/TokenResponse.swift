@@ -22,6 +22,8 @@ package struct TokenResponse: Sendable {
     package let additionalParameters: Secret?
     /// What the server wants of later refreshes; nil if nothing is new.
     package var refreshForm: RefreshForm?
+    /// The server's latest nonce for DPoP proofs (RFC 9449 §8.1).
+    package var proofNonce: String?
     /// When the request was sent, and when the response was received. The server has written it between the two.
     package let sent, received: Timestamp
     /// The server's clock, if the response has a `Date`.

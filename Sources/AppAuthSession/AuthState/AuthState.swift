@@ -93,7 +93,7 @@ public actor AuthState {
         rules: @escaping SessionRules.Function = SessionRules.usual
     ) {
         (self.record, self.store, self.environment, self.rules) = (record, store, environment, rules)
-        cache = TokenCache(record, proof: proof ?? record.proofKey.map(DPoP.init(key:)))
+        cache = TokenCache(record, proof: proof ?? record.proof)
         verifier = JWTVerifier(client: record.client, environment: environment, keys: record.keys)
     }
 

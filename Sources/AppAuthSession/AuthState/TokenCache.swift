@@ -54,7 +54,7 @@ final class TokenCache: Sendable {
             (state.record, state.isOpen, state.isKnownToBeOld) = (record, isOpen, false)
             // A later sign-in has its own key. An ended session has none, and its last requests may need the old one.
             if let key = record.proofKey, key != state.proof?.key {
-                state.proof = DPoP(key: key)
+                state.proof = record.proof
             } else if record.proofKey == nil, record.end == nil {
                 state.proof = nil
             }

@@ -28,9 +28,10 @@ extension AuthStateRecord {
         backoff = nil
     }
 
-    /// Merges only the rotated refresh token, and the ends that the response announces. The rest may be unusable. Merging the
+    /// Merges only the rotated refresh token, the nonce, and the ends that the response announces. The rest may be unusable. Merging the
     /// same response again changes nothing.
     mutating func mergeRefreshToken(of response: TokenResponse) {
+        proofNonce = response.proofNonce ?? proofNonce
         merge(
             refreshToken: response.refreshToken, announcing: response.announced, sent: response.sent,
             at: response.received)
@@ -95,7 +96,7 @@ extension AuthStateRecord {
     mutating func end(_ reason: String, at date: Date) {
         guard end == nil else { return }
         (accessToken, refreshToken, grant, keys, backoff) = (nil, nil, nil, nil, nil)
-        (otherTokens, proofKey, additional, unverifiedIDToken) = ([:], nil, nil, nil)
+        (otherTokens, proofKey, proofNonce, additional, unverifiedIDToken) = ([:], nil, nil, nil, nil)
         announced = AnnouncedEnds()
         end = End(reason: reason, date: date)
     }

@@ -27,6 +27,7 @@ extension AuthStateRecord {
         if !authorizationDetails.isEmpty { json["authorizationDetails"] = authorizationDetails.json }
         json["additionalParameters"] = additional.map(JSON.init(storing:))
         json["proofKey"] = proofKey?.stored
+        json["proofNonce"] = proofNonce.map(JSON.string)
         json["verifiedIDToken"] = verifiedIDToken.map(JSON.init(storing:))
         json["nonce"] = nonce.map(JSON.init(storing:))
         json["redirectURI"] = redirectURI.map(JSON.string)
@@ -80,6 +81,7 @@ extension AuthStateRecord {
             ?? []
         additional = try json.optional("additionalParameters") { try $0.secret($1) }
         proofKey = try json.optional("proofKey") { try DPoPKey(stored: $0.object($1)) }
+        proofNonce = try json.optional("proofNonce") { try $0.string($1) }
         verifiedIDToken = try json.optional("verifiedIDToken") { try $0.secret($1) }
         nonce = try json.optional("nonce") { try $0.secret($1) }
         redirectURI = try json.optional("redirectURI") { try $0.string($1) }

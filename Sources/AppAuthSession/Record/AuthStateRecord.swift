@@ -35,6 +35,9 @@ public struct AuthStateRecord: Sendable, Hashable {
     var additional: Secret?
     /// The key that the tokens are bound to (RFC 9449).
     package internal(set) var proofKey: DPoPKey?
+    /// The token endpoint's nonce for the next proof (RFC 9449 §8.1): without it, a refresh in another process would be sent
+    /// twice, and some servers have used up the refresh token when they ask for a nonce.
+    package internal(set) var proofNonce: String?
     /// The latest ID token, as received; see ``idToken``.
     var verifiedIDToken: Secret?
     /// The nonce of the sign-in: a later ID token may repeat it (OpenID Connect Core §12.2).
@@ -166,6 +169,13 @@ public struct AuthStateRecord: Sendable, Hashable {
     package func isUsable(at now: Timestamp) -> Bool {
         guard end == nil else { return false }
         return renewsItself && !needsSignIn || accessToken.map { !$0.isExpired(at: now) } ?? false
+    }
+
+    /// The proof of possession of the key that the tokens are bound to; nil for bearer tokens.
+    var proof: DPoP? {
+        guard let proofKey else { return nil }
+        guard let proofNonce, let url = try? client.require(.token) else { return DPoP(key: proofKey) }
+        return DPoP(key: proofKey, knowing: (url, proofNonce))
     }
 
     /// The credential for the next access token.

@@ -178,6 +178,21 @@ struct DPoPProofTests {
         #expect(!other.mustProveAgain(near, to: agreed, at: now))
     }
 
+    /// A server of which a nonce is known may call an old one invalid; a server that has sent none refuses something else.
+    @Test(
+        arguments: [
+            ("n-1", "n-2", true), ("n-1", "n-1", false), ("n-1", nil, false), (nil, "n-2", false),
+        ] as [(String?, String?, Bool)])
+    func `an old nonce may be called an invalid proof`(known: String?, new: String?, isDue: Bool) throws {
+        let proof = DPoP(key: try DPoPKey(.es256))
+        var request = Self.request
+        let first = try proof.prove(&request, at: now)
+        _ = proof.mustProveAgain(Self.response(200, nonce: known), to: first, at: now)
+        let sent = try proof.prove(&request, at: now)
+        let response = Self.response(400, nonce: new, error: "invalid_dpop_proof")
+        #expect(proof.mustProveAgain(response, to: sent, at: now) == isDue)
+    }
+
     @Test(arguments: [(-11, true), (-10, false), (10, false), (11, true)])
     func `a clock that is more than ten seconds off, either way, is a reason to prove again`(
         seconds: Double, isDue: Bool
