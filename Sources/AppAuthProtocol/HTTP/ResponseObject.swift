@@ -9,8 +9,15 @@ internal import JOSE
 /// is compared, such as `iss` or `aud`, and a time.
 package struct ResponseObject {
     package let members: JSON.Object
-    /// Creates the error from a message.
+    /// Creates the error from a message, in which no secret is left that the request or this object has: a server may repeat
+    /// one where something else is expected.
     package let refusal: @Sendable (String) -> AuthError
+
+    /// The members that are secrets, and those that stand for them until the user has agreed.
+    private static let secretMembers = [
+        "access_token", "refresh_token", "id_token", "client_secret", "registration_access_token", "device_code",
+        "auth_req_id",
+    ]
 
     /// A hundred years. A longer lifetime is a mistake of the server.
     static let longestLifetime = 3_155_760_000
@@ -40,12 +47,17 @@ package struct ResponseObject {
             guard type != "application/json" else { throw refuse("\(error)") }
             throw refuse("expected content of type application/json, found \(type?.foundText ?? "none")")
         }
-        try self.init(json, refuse: refuse)
+        try self.init(json, hiding: response.secrets, refuse: refuse)
     }
 
-    package init(_ json: JSON?, refuse: @escaping @Sendable (String) -> AuthError) throws {
+    /// - Parameter secrets: Texts that no error may repeat, beside those of the object itself.
+    package init(
+        _ json: JSON?, hiding secrets: [Secret] = [], refuse: @escaping @Sendable (String) -> AuthError
+    ) throws {
         guard let members = json?.object else { throw refuse("expected a JSON object, found \(json.foundKind)") }
-        (self.members, refusal) = (members, refuse)
+        let own = Self.secretMembers.compactMap { members[$0]?.string.map { Secret($0) } }
+        self.members = members
+        refusal = { refuse(Redaction(of: secrets + own).applied(to: $0)) }
     }
 
     /// Reads a string that is compared or identifies something: an empty one is a value.

@@ -44,12 +44,16 @@ package struct Redaction: Sendable {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// Returns the range of a pattern that begins at `index`. At the end of a truncated text, its beginning is enough.
+    /// Returns the range of a pattern that begins at `index`. At the end of a truncated text, and before a quote, its beginning is
+    /// enough: messages shorten what they quote.
     private func range(of pattern: Pattern, at index: Int, in pieces: [Piece], _ isCut: Bool) -> Range<Int>? {
-        let rest = pieces[index...]
-        guard isCut || rest.count >= pattern.bytes.count else { return nil }
-        guard zip(rest, pattern.bytes).allSatisfy({ $0.isFor($1) }) else { return nil }
-        let range = index..<min(index + pattern.bytes.count, pieces.count)
+        let count = zip(pieces[index...], pattern.bytes).prefix { $0.isFor($1) }.count
+        let range = index..<index + count
+        let isWhole = count == pattern.bytes.count
+        let isAtEnd = range.upperBound == pieces.count
+        let isShortened =
+            isAtEnd ? isCut : count >= Self.shortest && pieces[range.upperBound].byte == UInt8(ascii: "'")
+        guard isWhole || isShortened else { return nil }
         guard pattern.isBase64 else { return range }
         // The characters next to the match also hold bits of the secret.
         let start = pieces[..<range.lowerBound].lastIndex { !$0.isBase64 }.map { $0 + 1 } ?? 0

@@ -54,6 +54,34 @@ struct EchoTests {
         for text in log.lines + ["\(error) \(String(reflecting: error))"] { #expect(!text.contains(sent.prefix(20))) }
     }
 
+    /// Also if it is longer than what a message shows.
+    @Test(arguments: ["access_token", "refresh_token", "code"], ["token_type", "expires_in"])
+    func `a secret in the place of another value of a success is not shown`(name: String, place: String) throws {
+        let secrets = ["access_token": "a", "refresh_token": "r", "code": "c"].mapValues {
+            String(repeating: $0 + "-secret.", count: 40)
+        }
+        var json: JSON.Object = ["token_type": "Bearer"]
+        for member in ["access_token", "refresh_token"] { json[member] = secrets[member].map(JSON.string) }
+        json[place] = secrets[name].map(JSON.string)
+        var response = TransportResponse(
+            .init(status: .ok, headerFields: [.contentType: "application/json"]),
+            body: Array(JSON.object(json).serialized().utf8))
+        response.secrets = [Secret(try #require(secrets["code"]))]
+        let error = refusal { try TokenResponse(response, received: .current, stage: .token) }
+        let message = try #require(error?.message)
+        #expect(message.hasSuffix("found '[redacted]'"), "\(message)")
+    }
+
+    @Test func `a secret in the place of the client's method is not shown`() throws {
+        let provider = try ProviderMetadata(document: ["issuer": "https://op.example"])
+        let registration = try ClientRegistration(
+            document: [
+                "client_id": "c", "client_secret": "a-secret-of-it", "token_endpoint_auth_method": "a-secret-of-it",
+            ])
+        let error = refusal { try registration.client(at: provider) }
+        #expect(error?.message.hasSuffix("found '[redacted]'") == true, "\(error as Any)")
+    }
+
     @Test func `the request is not shown after the response was translated`() async throws {
         var dialect = Dialect()
         dialect.tokenResponse = { TransportResponse($0.head, body: $0.body) }

@@ -64,6 +64,12 @@ struct RedactionTests {
         #expect(shown(String(repeating: "a", count: 299) + Self.secret) == String(repeating: "a", count: 299) + "[")
     }
 
+    @Test func `nothing of a secret is left where a quotation is shortened`() {
+        #expect(shown("found '\(Self.secret.prefix(8))', expected x") == "found '[redacted]', expected x")
+        #expect(shown("found '\(Self.secret.prefix(7))'") == "found '\(Self.secret.prefix(7))'")
+        #expect(shown("found '\(Self.secret.prefix(8))x'") == "found '\(Self.secret.prefix(8))x'")
+    }
+
     @Test func `each of several secrets is hidden`() {
         #expect(
             shown("first-secret second-secret", hiding: ["second-secret", "first-secret"]) == "[redacted] [redacted]")

@@ -174,7 +174,8 @@ public struct ClientRegistration: Sendable, Hashable {
             throw Self.unusable("expected a 'client_secret' for \(method), found none")
         default:
             throw Self.unusable(
-                "expected a supported 'token_endpoint_auth_method', found \(method.foundText)")
+                "expected a supported 'token_endpoint_auth_method', found "
+                    + Redaction(of: [clientSecret].compactMap(\.self)).applied(to: method).foundText)
         }
     }
 
