@@ -142,7 +142,8 @@ package final class ProviderContext: @unchecked Sendable {
     /// Throws if this process cannot use the TPM. Without this check, the provider would turn to any program that listens on
     /// TCP port 2321, and trust it with the key.
     private static func requireTPM() throws(JOSEError) {
-        guard shims_secure_getenv("TPM2OPENSSL_TCTI") == nil else { return }
+        // An empty value names none.
+        guard shims_secure_getenv("TPM2OPENSSL_TCTI").map({ $0.pointee == 0 }) ?? true else { return }
         let device = "/dev/tpmrm0"
         guard access(device, F_OK) == 0 else { throw JOSEError("this machine has no TPM 2.0: there is no \(device)") }
         guard access(device, R_OK | W_OK) == 0 else {

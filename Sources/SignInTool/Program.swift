@@ -55,7 +55,8 @@ package enum Program {
     private static func prepareTPM() {
         setenv("TSS2_LOG", "all+none", 0)
         let device = "/dev/tpmrm0"
-        if access(device, R_OK | W_OK) == 0 { setenv("TPM2OPENSSL_TCTI", "device:\(device)", 0) }
+        let isNamed = getenv("TPM2OPENSSL_TCTI").map { $0.pointee != 0 } ?? false
+        if !isNamed, access(device, R_OK | W_OK) == 0 { setenv("TPM2OPENSSL_TCTI", "device:\(device)", 1) }
     }
 
     /// Ends the command if an argument is not UTF-8. Text with replacements would be another file or client.

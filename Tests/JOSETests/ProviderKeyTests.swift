@@ -117,6 +117,9 @@ struct ProviderKeyTests {
             unsetenv("TPM2OPENSSL_TCTI")
             setenv("OPENSSL_MODULES", "/nonexistent", 1)
             if access("/dev/tpmrm0", F_OK) != 0 { try #require(error(.tpm2).contains("there is no /dev/tpmrm0")) }
+            // An empty value names no TPM, and would let any program on TCP port 2321 be it.
+            setenv("TPM2OPENSSL_TCTI", "", 1)
+            if access("/dev/tpmrm0", F_OK) != 0 { try #require(error(.tpm2).contains("there is no /dev/tpmrm0")) }
             setenv("TPM2OPENSSL_TCTI", "device:/nonexistent", 1)
             try #require(error(.tpm2).contains("Install the package tpm2-openssl"), "\(error(.tpm2))")
             try #require(error(.pkcs11).contains("Install the package pkcs11-provider"), "\(error(.pkcs11))")
