@@ -45,6 +45,19 @@ package struct JWK: Sendable, Hashable {
         }
     }
 
+    /// RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, including leading zeros. Keycloak and others leave
+    /// out the zeros, or add one: the number is the same.
+    private static func coordinate(_ name: String, of curve: Curve, in object: JSON.Object) throws(JOSEError) -> [UInt8]
+    {
+        let found = try bytes(name, in: object)
+        let number = found.drop { $0 == 0 }
+        // Shorter ones are another curve's.
+        guard (curve.byteCount - 2...curve.byteCount + 1).contains(found.count), number.count <= curve.byteCount else {
+            throw JOSEError("expected coordinates of \(curve.byteCount) bytes, found \(found.count)")
+        }
+        return Array(repeating: 0, count: curve.byteCount - number.count) + number
+    }
+
     private static func material(of object: JSON.Object) throws(JOSEError) -> Material {
         let (type, curve) = (try text("kty", in: object), try text("crv", in: object))
         // `==` of strings is not exact beyond ASCII (see `String.isExactly`), and no key type has other characters.
@@ -55,12 +68,8 @@ package struct JWK: Sendable, Hashable {
             guard let curve = curve.flatMap(Curve.init(exactly:)) else {
                 throw JOSEError("the JWK’s curve is not supported")
             }
-            let (x, y) = (try bytes("x", in: object), try bytes("y", in: object))
-            // RFC 7518 §6.2.1.2: the length is that of the curve's coordinates, including leading zeros.
-            guard x.count == curve.byteCount, y.count == curve.byteCount else {
-                throw JOSEError("expected coordinates of \(curve.byteCount) bytes, found \(x.count) and \(y.count)")
-            }
-            return .ec(curve, x: x, y: y)
+            return .ec(
+                curve, x: try coordinate("x", of: curve, in: object), y: try coordinate("y", of: curve, in: object))
         case "OKP" where curve == "Ed25519" || curve == "X25519":
             let key = try bytes("x", in: object)
             guard key.count == 32 else { throw JOSEError("expected a key of 32 bytes, found \(key.count)") }

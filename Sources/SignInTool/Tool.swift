@@ -41,6 +41,9 @@ struct Tool: ParsableCommand {
             CommandGroup(name: "Old server", subcommands: [Password.self]),
         ])
 
+    /// The program and its version (RFC 9110 §10.1.5).
+    static var userAgent: String { "sign-in/\(configuration.version)" }
+
     /// Runs a command.
     ///
     /// - Returns: The exit status: 0 for success, 1 for failure, 2 for wrong usage, 130 if interrupted.

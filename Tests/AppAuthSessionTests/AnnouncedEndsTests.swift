@@ -35,7 +35,7 @@ struct AnnouncedEndsTests {
     @Test(
         arguments: [
             ("refresh_token_expires_in", 86_400), ("refresh_expires_in", 86_400), ("authorization_expires_in", 86_400),
-            ("refresh_token_expires_in", "86400"),
+            ("refresh_token_expires_in", "86400"), ("x_refresh_token_expires_in", 86_400),
         ] as [(String, JSON)])
     func `an announced end is stored`(name: String, value: JSON) async throws {
         try await run([name: value]) { _, store, state, begin in

@@ -78,10 +78,27 @@ import Testing
     @Test(arguments: ["x", "y"])
     func `a coordinate is of the curve's length`(member: String) throws {
         let bytes = try #require(try key("rfc7515-a3")[member]?.string.flatMap(Base64URL.decode))
-        for wrong in [Array(bytes.dropFirst()), [0] + bytes, []] {
+        for wrong in [Array(bytes.dropFirst(3)), [1] + bytes, [0, 0] + bytes, []] {
             #expect(throws: JOSEError.self) {
                 try JWK(try key("rfc7515-a3", [member: .string(Base64URL.encode(wrong))]))
             }
+        }
+    }
+
+    @Test func `a coordinate may lack its leading zeros, or have one more`() throws {
+        var found: (key: SigningKey, name: String)?
+        // One key in 128 has a zero.
+        while found == nil {
+            let key = try SigningKey.generate(.es256)
+            guard case .ec(_, let x, let y) = key.publicKey.material else { return }
+            if x[0] == 0 { found = (key, "x") } else if y[0] == 0 { found = (key, "y") }
+        }
+        let (key, name) = try #require(found)
+        var object = try #require(JWK(key.publicKey.material).json.object)
+        let whole = try #require(object[name]?.string.flatMap(Base64URL.decode))
+        for other in [Array(whole.drop { $0 == 0 }), [0] + whole] {
+            object[name] = .string(Base64URL.encode(other))
+            #expect(try JWK(.object(object)).material == key.publicKey.material)
         }
     }
 

@@ -7,8 +7,8 @@ extension AuthorizationRequest {
     /// catch let error as AuthError where error.code == .wrongPaste { field.hint = error.message }
     /// ```
     /// The text must be the whole URL, not only the code, and begin with ``redirectURI``, byte for byte. The same
-    /// checks follow as in ``response(fromQuery:)``. Surrounding white space and a fragment, which a browser would not
-    /// send either, are ignored.
+    /// checks follow as in ``response(fromQuery:)``. Surrounding white space, quotes and angle brackets, and a fragment, are
+    /// ignored: a browser would not send them either.
     ///
     /// - Parameter text: At most 16 KiB of UTF-8.
     /// - Throws: ``AuthError`` with ``AuthError/Code/wrongPaste`` if the text is not a response to this request, which
@@ -19,13 +19,19 @@ extension AuthorizationRequest {
         guard bytes.count <= Self.pasteLimit else {
             throw Self.wrongPaste("the text is longer than \(Self.pasteLimit) bytes. Paste only the address")
         }
-        let address = bytes.drop(while: \.isBlank).prefix { $0 != UInt8(ascii: "#") }.trimmedAtEnd
+        let quotes = "\"'<>".utf8
+        let address = bytes.drop { $0.isBlank || quotes.contains($0) }
+            .prefix { $0 != UInt8(ascii: "#") && !quotes.contains($0) }.trimmedAtEnd
         let end = address.firstIndex(of: UInt8(ascii: "?")) ?? address.endIndex
         guard address[..<end].elementsEqual(redirectURI.utf8) else { throw mismatch(Substring(address)) }
         let query = String(Substring(address[end...].dropFirst()))
         if let response = try response(fromQuery: query) { return response }
-        guard try !parameters(in: query).values("state").isEmpty else {
+        guard let found = try parameters(in: query).values("state").first else {
             throw Self.wrongPaste("the address has no 'state'. Paste the whole address")
+        }
+        // A narrow terminal, or an e-mail, has broken the line.
+        if !found.isEmpty, state.reveal().utf8.starts(with: found.utf8) {
+            throw Self.wrongPaste("the address is cut off. Paste all of it, in one line")
         }
         throw Self.wrongPaste("it belongs to another sign-in: its 'state' is not the one of this request")
     }

@@ -162,7 +162,9 @@ public final class Discovery: Sendable {
             let remedy =
                 found.contains(IssuerPolicy.placeholder)
                 ? "It has many tenants: use this issuer with the ID of one tenant in place of \(IssuerPolicy.placeholder)"
-                : "If you trust it, use exactly that issuer\(isSlash ? " (check the trailing slash)" : "")"
+                : (try? Issuer(found)) == nil
+                    ? "That is no issuer: the provider’s administrator has to set its URL"
+                    : "If you trust it, use exactly that issuer\(isSlash ? " (check the trailing slash)" : "")"
             let place = (name.location ?? name.issuer.url).description.foundText
             throw AuthError(
                 .issuerMismatch, .discovery, "the provider at \(place) calls itself \(found.foundText). \(remedy)")

@@ -130,9 +130,9 @@ extension TransportResponse {
     }
 
     private func oauthErrorInBody(hiding secrets: [Secret]) -> OAuthError? {
-        guard var members = (try? parsedBody)?.object, let code = members[nonEmpty: "error"]?.string else {
-            return nil
-        }
+        guard var members = (try? parsedBody)?.object,
+            let code = members[nonEmpty: "error"]?.string ?? Self.pendingCode(in: members)
+        else { return nil }
         // Several servers have their explanation in a member of their own, or a hint beside it.
         let (stated, hint) = (members[nonEmpty: "error_description"]?.string, members[nonEmpty: "hint"]?.string)
         members["error"] = nil
@@ -140,6 +140,11 @@ extension TransportResponse {
         return OAuthError(
             error: code, errorDescription: words.joined(separator: " "), errorURI: members["error_uri"]?.string,
             hiding: secrets)
+    }
+
+    /// The code of RFC 8628 §3.5 in another member. Twitch has it in `message`, and others in `detail`.
+    private static func pendingCode(in members: JSON.Object) -> String? {
+        ["authorization_pending", "slow_down"].first { code in members.members.contains { $0.value.string == code } }
     }
 
     /// If a token was presented, the error is in the challenge (RFC 6750 §3).

@@ -166,8 +166,13 @@ extension SessionRules {
         _ attempt: Attempt, _ error: AuthError, _ jitter: Double, _ record: inout AuthStateRecord, _ now: Timestamp,
         _ occurrence: Timestamp
     ) -> Decision {
+        var error = error
+        let passing = error.invalidGrantThatMayPass
+        if passing == .moment { error.isTemporary = true }
         // RFC 6749 §5.2: the only error that says that the grant is over, in a response to this refresh token.
-        if error.code == .invalidGrant, error.outcome == .refused, !error.isTemporary, attempt.refreshToken != nil {
+        if error.code == .invalidGrant, error.outcome == .refused, !error.isTemporary, attempt.refreshToken != nil,
+            passing == nil
+        {
             // Several servers respond like this if the refresh token is valid, but not for what one caller requests. A
             // refresh of the session's own tokens finds out.
             guard attempt.need.parameters == .session else { return Decision(.fail(error)) }
@@ -181,7 +186,6 @@ extension SessionRules {
                 now)
         }
         // The old refresh token is used up: keep the new one, even from a response that cannot be used otherwise.
-        var error = error
         let rotated = error.rotatedRefreshToken
         defer {
             if let rotated { record.merge(refreshToken: rotated, announcing: AnnouncedLifetimes(), sent: now, at: now) }
@@ -235,6 +239,26 @@ extension AuthError {
     /// error is not a failure of the session: callers with other requests neither get it nor wait for it.
     fileprivate var isAboutParameters: Bool {
         !isTemporary && (code == .invalidConfiguration || server != nil && code != .invalidClient)
+    }
+}
+
+extension AuthError {
+    /// Why the refresh token of an `invalid_grant` may be good all the same.
+    fileprivate enum Passing {
+        /// It is used at this moment.
+        case moment
+        /// It is refused from this place, or until the user has done something.
+        case place
+    }
+
+    /// RFC 6749 §5.2 has only one code for all of them, so the server's words decide.
+    fileprivate var invalidGrantThatMayPass: Passing? {
+        guard code == .invalidGrant, let said = server?.errorDescription?.lowercased() else { return nil }
+        // Salesforce, while an earlier refresh is in work.
+        if said.contains("already being processed") { return .moment }
+        // Salesforce, and the conditional access of Microsoft Entra: outside of a network, or from an unknown device.
+        let places = ["ip restricted", "aadsts53000", "aadsts53001", "aadsts53002", "aadsts53003", "aadsts53004"]
+        return places.contains(where: said.contains) ? .place : nil
     }
 }
 

@@ -181,8 +181,7 @@ struct Doctor: Command {
             findings.append(
                 Finding(.noRefreshToken, seen + (wasAsked ? "" : ": offline_access was not requested")))
         }
-        let withheld = record.requestedScope.filter { !record.scope.contains($0) && $0 != .offlineAccess }
-        if let names = withheld.spaceDelimited {
+        if let names = record.scopeNotGranted.spaceDelimited {
             findings.append(Finding(.scopeNotGranted, "the provider has not granted these scopes: \(names.foundText)"))
         }
         return findings

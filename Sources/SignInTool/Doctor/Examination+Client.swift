@@ -136,6 +136,7 @@ extension Examination {
 
     private static let remedyOfKey = """
         Check that the provider has the public part of --client-key, or trusts the issuer of --client-assertion-file. If \
-        it accepts only its token endpoint as the audience, use --assertion-audience token-endpoint.
+        it accepts only its token endpoint as the audience, use --assertion-audience token-endpoint, unless another provider \
+        knows the same key.
         """
 }

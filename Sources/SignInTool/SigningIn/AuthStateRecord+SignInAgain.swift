@@ -84,6 +84,9 @@ extension AuthStateRecord {
         return words
     }
 
+    /// The scopes that were requested and not granted. Some providers do not report `offline_access` as granted.
+    var scopeNotGranted: [Scope] { requestedScope.filter { !scope.contains($0) && $0 != .offlineAccess } }
+
     /// The scopes to request again. Some providers do not report `offline_access` as granted.
     var scopeToRequestAgain: [Scope] {
         let couldRefresh = refreshToken != nil || end != nil

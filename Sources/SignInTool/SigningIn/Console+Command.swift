@@ -7,7 +7,8 @@ extension Console {
         _ command: any Command, arguments: [String], line: SignInLine, input: StandardInput, limit: Duration
     ) {
         let options = command.common
-        var configuration = CurlTransport.Configuration()
+        // Many firewalls, and the API of GitHub, refuse requests without one.
+        var configuration = CurlTransport.Configuration(userAgent: Tool.userAgent)
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
         var environment = Environment.live

@@ -25,6 +25,9 @@ extension NewSessionOptions {
         }
         lines.append(
             record.renewsItself ? "The session is refreshed when needed." : "There is no refresh token.")
+        if let scope = record.scopeNotGranted.spaceDelimited {
+            lines.append("The provider has not granted these scopes: \(scope.foundText).")
+        }
         if let userinfo { lines += userinfo.lines }
         return lines.map(\.onOneLine).joined(separator: "\n")
     }

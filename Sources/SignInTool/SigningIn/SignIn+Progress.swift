@@ -99,6 +99,8 @@ extension SignIn {
                 console.say("To find out what is wrong: \(doctor.shellLine)")
             }
             waiting.sayObstacles(console)
+            // The browser may have opened where nobody sees it, for example on the desktop behind a tmux session over SSH.
+            ways.offerPasting()
         case .redirected:
             console.waitForBrowser(false)
             console.log("redirect: received the response to this request: its state is the one that was sent")

@@ -143,7 +143,10 @@ extension AuthError {
     /// error is not verified; all that follows is a request for less.
     fileprivate var isOfScope: Bool {
         // Keycloak has the other code for offline tokens that the client or the user may not have.
-        ["invalid_scope", "not_allowed"].contains(code) || code == .invalidRedirect && server?.error == "invalid_scope"
+        if ["invalid_scope", "not_allowed"].contains(code) { return true }
+        if code == .invalidRedirect { return server?.error == "invalid_scope" }
+        // Okta, if its policy allows only some of the scopes, or none of them.
+        return code == .accessDenied && server?.errorDescription?.hasPrefix("Policy evaluation failed") == true
     }
 
     /// Whether a provider may have refused `prompt=consent` in the request: it has no page that asks, or lets only an

@@ -27,15 +27,16 @@ final class WaysWithoutBrowser: Sendable {
         }
     }
 
+    /// Offers pasting, unless that was done.
     func offerPasting() {
         guard let input = console.input, input.isOpen, canPaste else { return }
         let found = "If the browser ends at a page that does not load, copy the whole address of that page"
         if !input.isTerminal {
-            console.say("\(found) and write it to standard input.")
+            console.sayOnce("\(found) and write it to standard input.")
         } else if input.isOurs {
-            console.say("\(found), paste it here (it stays hidden) and press Enter.")
+            console.sayOnce("\(found), paste it here (it stays hidden) and press Enter.")
         } else {
-            console.say("\(found), bring this job to the foreground, paste it and press Enter.")
+            console.sayOnce("\(found), bring this job to the foreground, paste it and press Enter.")
         }
     }
 

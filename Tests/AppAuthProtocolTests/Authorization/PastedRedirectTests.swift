@@ -13,7 +13,8 @@ struct PastedRedirectTests {
 
     @Test(arguments: [
         "URI?code=c&state=STATE", "URI?state=STATE&code=c&session_state=x", "  URI?code=c&state=STATE\r\n",
-        "\tURI?code=c&state=STATE#_=_", "URI?code=c&state=STATE&iss=https%3A%2F%2Fop.example",
+        "\tURI?code=c&state=STATE#_=_", "\"URI?code=c&state=STATE\"", "<URI?code=c&state=STATE>\n",
+        "URI?code=c&state=STATE&iss=https%3A%2F%2Fop.example",
     ])
     func `the whole address is taken`(_ text: String) throws {
         let response = try paste(text)
@@ -50,6 +51,14 @@ struct PastedRedirectTests {
         #expect(error.stage == .redirect)
         #expect(error.message.contains(what), "\(error.message)")
         #expect(try paste("URI?code=c&state=STATE").code.reveal() == "c")
+    }
+
+    /// A narrow terminal has broken the line.
+    @Test func `an address that is cut off is said to be`() throws {
+        for count in [1, 20, request.state.reveal().count - 1] {
+            let error = refusal { try paste("URI?code=c&state=\(request.state.reveal().prefix(count))") }
+            #expect(error?.code == .wrongPaste && error?.message.contains("cut off") == true, "\(error as Any)")
+        }
     }
 
     @Test func `the address that the sign-in begins at is recognised`() throws {

@@ -21,6 +21,10 @@ struct LoginTests {
             let short = try await fixture.start(line).outcome()
             #expect(short.output.contains("There is no refresh token."), "\(short)")
             #expect(!short.output.contains("refreshed"), "\(short)")
+            #expect(!short.output.contains("not granted"), "\(short)")
+            fixture.provider.fault(.editDocument { $0["scope"] = "openid" }, at: .token)
+            let less = try await fixture.start(["login", "--issuer", fixture.issuer, "--client-id", "demo"]).outcome()
+            #expect(less.outputLines.contains("The provider has not granted these scopes: 'profile'."), "\(less)")
         }
     }
 
@@ -28,6 +32,10 @@ struct LoginTests {
         try await withDesk { fixture in
             let result = try await fixture.login().result()
             #expect(result.object?.members.map(\.name).sorted() == Self.members)
+            // Many firewalls refuse requests without one.
+            for endpoint in [.openIDConfiguration, .token, .keys] as [LocalProvider.Endpoint] {
+                #expect(fixture.provider.log(endpoint).map { $0.headers[.userAgent] } == ["sign-in/0.1.0"])
+            }
             #expect(result["issuer"]?.string == fixture.issuer)
             #expect(result["client_id"]?.string == "demo")
             #expect(result["id_token_claims"]?["sub"]?.string == "248289761001")

@@ -54,6 +54,19 @@ struct PasteTests {
         }
     }
 
+    /// The browser may have opened out of sight.
+    @Test(arguments: [[], ["--no-browser"]])
+    func `after a while pasting is offered, once`(more: [String]) async throws {
+        try await withWaiting(["--timeout", "20"] + more, ["BROWSER": "true"]) { fixture, process, redirects, typing in
+            _ = try await process.line { $0.hasPrefix("Still waiting for the browser") }
+            if more.isEmpty { _ = try await process.line { $0.hasSuffix("write it to standard input.") } }
+            typing.write(try await redirects.signInElsewhere() + "\n")
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(outcome.errorLines.count { $0.hasSuffix("write it to standard input.") } == 1, "\(outcome)")
+        }
+    }
+
     @Test func `wrong pastes are explained without showing them, and the right one is still accepted`() async throws {
         try await withWaiting(["--no-browser", "--verbose"]) { fixture, process, redirects, typing in
             let address = try await redirects.signInElsewhere()

@@ -88,16 +88,28 @@ extension RealServer {
     /// The scopes that the provider refuses, and those of the sign-in that succeeds.
     private static let refusedDefaults: [RealServer] =
         ([
-            (["offline_access"], "openid profile"), (["offline_access", "profile"], "openid"),
-        ] as [([String], String)]).map { refused, scope in
-            RealServer(
-                "a provider that lists scopes which this client may not have", 2026,
-                "the default scope is refused (invalid_scope) for \(refused.joined(separator: ", "))",
+            (
+                "a provider that lists scopes which this client may not have", "invalid_scope", ["offline_access"],
+                "openid profile"
+            ),
+            (
+                "a provider that lists scopes which this client may not have", "invalid_scope",
+                ["offline_access", "profile"],
+                "openid"
+            ),
+            (
+                "Okta", "access_denied&error_description=Policy+evaluation+failed+for+this", ["offline_access"],
+                "openid profile"
+            ),
+        ] as [(String, String, [String], String)]).map { name, response, refused, scope in
+            let code = String(response.prefix { $0 != "&" })
+            return RealServer(
+                name, 2026, "the default scope is refused (\(code)) for \(refused.joined(separator: ", "))",
                 "login goes on with \(scope), and says so; a scope of --scope stays"
             ) {
                 try await withDesk { fixture in
                     fixture.provider.fault(
-                        .redirectedError("invalid_scope", fixture.issuer, count: refused.count), at: .interaction,
+                        .redirectedError(response, fixture.issuer, count: refused.count), at: .interaction,
                         times: nil)
                     let outcome = try await fixture.login()
                     #expect(try outcome.result()["scope"]?.string == scope, "\(outcome)")
@@ -106,8 +118,8 @@ extension RealServer {
                             "Signing in again with the scope '\(scope)'. Another one can be named with"))
                     fixture.provider.clearFaults()
                     fixture.provider.fault(
-                        .redirectedError("invalid_scope", fixture.issuer), at: .interaction, times: nil)
-                    try await fixture.login("--scope", "openid offline_access").failure(1, "invalid_scope")
+                        .redirectedError(response, fixture.issuer), at: .interaction, times: nil)
+                    try await fixture.login("--scope", "openid offline_access").failure(1, code)
                 }
             }
         }

@@ -90,6 +90,25 @@ extension RealServer {
                     }
                 }
             },
+            RealServer(
+                "Salesforce, and Microsoft Entra", 2026, "invalid_grant for a moment, or from another network",
+                "the session stays, and is refreshed afterwards"
+            ) {
+                try await withDesk { fixture in
+                    _ = try await fixture.login().result()
+                    for words in [
+                        "token request is already being processed", "ip restricted",
+                        "AADSTS53003: Access has been blocked by Conditional Access policies.",
+                    ] {
+                        let error: JSON = ["error": "invalid_grant", "error_description": .string(words)]
+                        fixture.provider.fault(
+                            .status(.badRequest, json: error), at: .token, grantType: "refresh_token")
+                        let refused = try await fixture.run("token", "--force-refresh", "--json")
+                        #expect(try refused.failure(1, "invalid_grant").contains(words))
+                        _ = try await fixture.run("token", "--force-refresh", "--json").result()
+                    }
+                }
+            },
             RealServer("any", 2025, "a refresh is refused with invalid_request", "not sent again") {
                 try await withDesk { fixture in
                     _ = try await fixture.login().result()

@@ -114,6 +114,15 @@ extension RealServer {
                 }
             }
         },
+        RealServer("Twitch", 2026, "a poll: 400, with authorization_pending as the message", "the wait goes on") {
+            try await withDesk(.device) { fixture in
+                let answer: JSON = ["status": 400, "message": "authorization_pending"]
+                fixture.provider.fault(.status(.badRequest, json: answer), at: .token)
+                let process = try fixture.device()
+                try await DeviceCode(process).decide("allow")
+                _ = try await process.outcome().result()
+            }
+        },
         RealServer("a server on PHP", 2026, "an OAuth error with the type of a page", "it is the error") {
             for status in [.ok, .forbidden] as [HTTPResponse.Status] {
                 try await withDesk { fixture in
