@@ -127,7 +127,7 @@ struct SignInLine {
     private static let credentials = [
         "--client-secret-file", "--client-assertion-file", "--client-key", "--password-file",
     ]
-    private static let paths = [
+    static let paths = [
         "--client-secret-file", "--client-assertion-file", "--password-file", "--ca-file", "--redirect-https",
         "--redirect-key",
     ]

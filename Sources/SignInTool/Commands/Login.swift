@@ -167,9 +167,7 @@ struct Login: Command {
         let former = try await session.former(in: store, at: chosen.issuer)
         // Whichever server the resource names by now.
         do { try await store.load()?.requireSource(user) } catch var error as AuthError {
-            let client = ["--issuer", chosen.issuer, "--client-id", chosen.configuration.clientID]
-            let place = store is FileTokenStore ? ["--store", store.shownLocation] : ["--store", "keyring"] + client
-            let words = session.profile.map { ["--profile", $0.name] } ?? place
+            let words = session.profile.map { ["--profile", $0.name] } ?? ["--store", store.shownLocation]
             error.message += ". To replace it, sign out of it first: \(SignInLine(["logout"] + words).shellLine)"
             throw error
         }

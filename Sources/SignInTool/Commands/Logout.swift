@@ -73,8 +73,14 @@ struct Logout: Command {
         var signedOut = SignedOut()
         if let store {
             let rest = max(.zero, ContinuousClock.now.duration(to: deadline))
-            signedOut = try await signOut(
-                of: store, of: profile, within: rest, endsBrowserSession: endsBrowserSession, console)
+            do {
+                signedOut = try await signOut(
+                    of: store, of: profile, within: rest, endsBrowserSession: endsBrowserSession, console)
+            } catch let error as AuthError where local && forget && error.isOfClosedKeyring {
+                // It may never open again, for example after the password of the login was changed elsewhere.
+                console.say("\(error.message.asSentence). \(store.shownLocation.foundText) stays in the keyring.")
+                if let keyring = store as? KeyringTokenStore { try StateFolder().removeNote(of: keyring) }
+            }
         }
         // Whose session it was, if its place is named after a profile.
         let named = store.flatMap(StateFolder.profile).flatMap { named in

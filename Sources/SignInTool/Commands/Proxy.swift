@@ -70,6 +70,13 @@ struct Proxy: Command {
         do {
             let options = try await chosen(for: server, limit)
             let (store, state) = try await options.state(console, in: options.find(within: limit), within: limit)
+            let isForServer = await state.record.isOwnResource(server)
+            guard resource == nil || isForServer else {
+                throw AuthError(
+                    .invalidConfiguration, .store,
+                    "\(store.shownLocation) has no session for \(server). To send its token there all the same, name the server "
+                        + "without --resource", outcome: .notSent)
+            }
             return .init(options: options, store: store, state: state)
         } catch let usage as WrongUsage where isActivated {
             // For a client, which sees nothing else.
@@ -118,10 +125,8 @@ struct Proxy: Command {
         var session = session
         if let profile = entry.profile {
             session.profile = profile
-        } else if let file = entry.store as? FileTokenStore {
-            session.store = .file(file.path)
         } else {
-            (session.issuer, session.clientID) = (entry.name?.issuer, entry.name?.clientID)
+            session.store = try StoreChoice(stored: entry.store.shownLocation)
         }
         return session
     }

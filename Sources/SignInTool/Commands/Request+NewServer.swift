@@ -19,7 +19,8 @@ extension Request {
         guard let resource, !resource.authorizationServers.isEmpty, !resource.lists(former) else { return nil }
         let profile = (try? session.profile(of: store)) ?? nil
         let place =
-            (profile.map { ["--profile", $0.name] } ?? []) + (session.store.map { ["--store", $0.argument] } ?? [])
+            (profile.map { ["--profile", $0.name] } ?? [])
+            + (session.store.map { ["--store", $0.argumentOfSignIn] } ?? [])
         var words = ["login", "--resource", own.string] + place
         let servers = resource.authorizationServers.map(\.description).joined(separator: ", ")
         var before: String?

@@ -18,7 +18,7 @@ struct Status: Command {
     @Option(
         parsing: .unconditional,
         help: "List what is stored there: file:PATH, encrypted:PATH, keyring or memory.",
-        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(stored:))
     var store: StoreChoice?
     @Flag(help: .json) var json = false
     @OptionGroup var common: CommonOptions
@@ -118,6 +118,7 @@ struct Status: Command {
         if let profile { return [(try profile.store.within(limit), profile)] }
         return switch store {
         case nil: try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
+        case .entry(let name): named([name.keyring.within(limit)])
         case .keyring: named(try await KeyringTokenStore.allOfSignIn(within: limit))
         case .file, .encrypted: named([try store?.file].compactMap(\.self))
         case .memory: []

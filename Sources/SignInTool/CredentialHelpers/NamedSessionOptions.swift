@@ -17,7 +17,7 @@ struct NamedSessionOptions: ParsableArguments, Sendable {
     var clientID: String?
     @Option(
         parsing: .unconditional, help: "Where the session is stored: file:PATH, encrypted:PATH or keyring.",
-        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(stored:))
     var store: StoreChoice?
 
     func validate() throws {
@@ -28,7 +28,9 @@ struct NamedSessionOptions: ParsableArguments, Sendable {
     ///
     /// - Throws: ``WrongUsage`` with the stored sessions.
     func options(within limit: Duration) async throws -> SessionOptions {
-        guard profile == nil, store?.path == nil, issuer == nil || clientID == nil else {
+        let isPlace = store?.namesSession == true
+        guard profile == nil, !isPlace, issuer == nil || clientID == nil else {
+            if !isPlace, let issuer, let clientID { try await requireOwnSession(of: Issuer(issuer), clientID, limit) }
             var session = SessionOptions()
             (session.profile, session.issuer, session.clientID, session.store) = (profile, issuer, clientID, store)
             return session
@@ -40,5 +42,17 @@ struct NamedSessionOptions: ParsableArguments, Sendable {
                 "a helper needs the name of its session, --profile NAME, or --issuer URL and --client-id ID. None is "
                     + "stored: see 'sign-in login --help'")
             : WrongUsage("a helper needs the name of its session", choosing: choices.map { .init(words: $0) })
+    }
+
+    /// Throws if the client has only sessions for resources: their tokens are not for the helper's servers, also after the
+    /// client's own session has ended.
+    private func requireOwnSession(of issuer: Issuer, _ clientID: String, _ limit: Duration) async throws {
+        guard let folder = try? StateFolder(), folder.ownStores(of: issuer, clientID).isEmpty else { return }
+        let entries = try await StateFolder.entries(folder.stores(of: issuer, clientID).map { $0.within(limit) })
+            .filter(\.isForResource)
+        guard !entries.isEmpty else { return }
+        throw WrongUsage(
+            "this client’s sessions are for resources, and a helper needs the name of its session",
+            choosing: SessionOptions.choices(entries).map { .init(words: $0) })
     }
 }

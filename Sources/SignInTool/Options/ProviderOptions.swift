@@ -161,7 +161,9 @@ extension Environment {
     private func transport(of line: SignInLine) -> CurlTransport? {
         guard let own = (transport as? CurlTransport)?.configuration else { return nil }
         var network = own
-        if own.additionalRoots.isEmpty { network.additionalRoots = line.value(of: "--ca-file").map { [$0] } ?? [] }
+        // Whoever can replace that file decides which servers get the tokens.
+        let caFile = line.value(of: "--ca-file").flatMap { OwnPlace.isOnlyOurs($0) ? $0 : nil }
+        if own.additionalRoots.isEmpty { network.additionalRoots = caFile.map { [$0] } ?? [] }
         let method = line.value(of: "--proxy-auth").flatMap(CurlTransport.ProxyAuthentication.init(rawValue:))
         if own.proxyAuthentication == .basic, let method { network.proxyAuthentication = method }
         return network == own ? nil : CurlTransport(network)

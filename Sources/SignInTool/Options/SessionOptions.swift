@@ -15,7 +15,7 @@ struct SessionOptions: ParsableArguments, Sendable {
     var clientID: String?
     @Option(
         parsing: .unconditional, help: "Where the session is stored: file:PATH, encrypted:PATH, keyring or memory.",
-        completion: StoreChoice.completion, transform: StoreChoice.init(_:))
+        completion: StoreChoice.completion, transform: StoreChoice.init(stored:))
     var store: StoreChoice?
 
     func validate() throws {

@@ -14,6 +14,12 @@ struct StateFolder: Sendable {
         let profile: Profile?
         let record: Result<AuthStateRecord, AuthError>
 
+        /// Whether the session is known to be for a resource: its issuer and client may be those of another session.
+        var isForResource: Bool {
+            if case .resource? = StateFolder.name(of: store) { return true }
+            return (try? record.get().resources.isEmpty) == false
+        }
+
         /// The issuer and client id of the session, if they are known.
         var name: (issuer: String, clientID: String)? {
             if case .success(let record) = record { return (record.client.provider.issuer.string, record.client.id) }
@@ -78,10 +84,8 @@ struct StateFolder: Sendable {
     /// Returns the stores of a client's session without a profile: its own, or else those for resources. If there is none, its
     /// own file, which does not exist.
     func stores(of issuer: Issuer, _ clientID: String) throws -> [any TokenStore] {
-        let name = SessionName.client(issuer, clientID)
-        let (file, keyring) = (store(name), notedKeyring(name))
-        if StateFile.isThere(file.path) { return [file] + (keyring.map { [$0] } ?? []) }
-        if let keyring { return [keyring] }
+        let own = ownStores(of: issuer, clientID)
+        if !own.isEmpty { return own }
         let found = try stores().filter { store in
             switch Self.name(of: store) {
             case .resource(_, issuer, clientID)?: return true
@@ -92,7 +96,14 @@ struct StateFolder: Sendable {
                 return client.provider.issuer == issuer && client.id == clientID
             }
         }
-        return found.isEmpty ? [file] : found
+        return found.isEmpty ? [store(.client(issuer, clientID))] : found
+    }
+
+    /// Returns the stores that may hold the client's own session; none if there is no file and no note of it.
+    func ownStores(of issuer: Issuer, _ clientID: String) -> [any TokenStore] {
+        let name = SessionName.client(issuer, clientID)
+        let file = store(name)
+        return (StateFile.isThere(file.path) ? [file] : []) + (notedKeyring(name).map { [$0] } ?? [])
     }
 
     /// Returns all stores that may hold a session, and those of the profiles, which may be elsewhere, with the profiles.

@@ -2,12 +2,15 @@ internal import AppAuth
 internal import ArgumentParser
 internal import Glibc
 
-/// The argument of `--store`: `file:PATH`, `encrypted:PATH`, `keyring` or `memory`.
+/// The argument of `--store`: `file:PATH`, `encrypted:PATH`, `keyring` or `memory`. A stored session can also be named as it is
+/// shown, also in the keyring: its issuer and client may be those of others, too.
 enum StoreChoice: Sendable {
     case file(String)
     /// A file that is encrypted with the passphrase of ``StorePassphrase``.
     case encrypted(String)
     case keyring
+    /// One entry of the keyring.
+    case entry(SessionName)
     case memory
 
     /// Without `file:` and `encrypted:`, after which shells would add a space.
@@ -29,11 +32,24 @@ enum StoreChoice: Sendable {
         }
     }
 
+    /// Parses the argument for a session that is stored.
+    init(stored argument: String) throws {
+        let entries = "keyring:sign-in/"
+        if argument.hasPrefix(entries), let name = SessionName(account: String(argument.dropFirst(entries.count))) {
+            self = .entry(name)
+        } else {
+            try self.init(argument)
+        }
+    }
+
+    /// Whether there is one session at most in this place.
+    var namesSession: Bool { if case .entry = self { true } else { path != nil } }
+
     /// The path of a file; nil for another store.
     var path: String? {
         switch self {
         case .file(let path), .encrypted(let path): path
-        case .keyring, .memory: nil
+        case .keyring, .entry, .memory: nil
         }
     }
 
@@ -43,14 +59,19 @@ enum StoreChoice: Sendable {
         case .file(let path): "file:\(path)"
         case .encrypted(let path): "encrypted:\(path)"
         case .keyring: "keyring"
+        case .entry(let name): name.keyring.location
         case .memory: "memory"
         }
     }
+
+    /// The argument for another sign-in in that place.
+    var argumentOfSignIn: String { if case .entry = self { "keyring" } else { argument } }
 
     /// Returns the store for a session with this name.
     func store(_ name: SessionName) throws -> any TokenStore {
         switch self {
         case .keyring: name.keyring
+        case .entry(let own): own.keyring
         default: try file ?? MemoryTokenStore()
         }
     }
@@ -75,7 +96,7 @@ enum StoreChoice: Sendable {
 }
 
 extension TokenStore {
-    /// The location for the user. For a file, it is the argument of `--store`.
+    /// The location for the user, which is the argument of `--store` for this session.
     var shownLocation: String {
         guard let file = self as? FileTokenStore, file.isEncrypted else { return location }
         return StoreChoice.encrypted(file.path).argument

@@ -132,8 +132,9 @@ extension NewSessionOptions {
         case (_, .memory?): return
         case (let profile?, _): words = ["--profile", profile.name]
         case (nil, let store?) where store.path != nil: words = ["--store", store.argument]
-        // Only the resource has named the issuer. Users would repeat it to sign in, and agree to it.
-        case _ where !record.resources.isEmpty && place is FileTokenStore: words = ["--store", place.shownLocation]
+        // Only the resource has named the issuer. Users would repeat it to sign in, and agree to it; and the same client may have
+        // another session.
+        case _ where !record.resources.isEmpty: words = ["--store", place.shownLocation]
         default: words = SignInLine.words(issuer: record.client.provider.issuer.string, clientID: record.client.id)
         }
         let options = words.shellLine

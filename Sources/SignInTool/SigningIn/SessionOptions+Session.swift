@@ -22,6 +22,7 @@ extension SessionOptions {
         let stores: [any TokenStore]
         switch (store, client) {
         case (.file, _), (.encrypted, _): return try store?.file
+        case (.entry(let name), _): return name.keyring
         case (.memory, _): return MemoryTokenStore()
         case (.keyring, (let issuer, let id)?):
             // The keyring can do without the folder.
@@ -51,7 +52,10 @@ extension SessionOptions {
         _ store: any TokenStore, of profile: Profile?, _ environment: Environment
     ) async throws -> AuthState? {
         guard let state = try await StateFolder.restore(store, environment) else { return nil }
-        try profile?.requireSession(await state.record, in: store)
+        // A place that is named after a profile may have another's session: the keyring has no folders for sessions. The user
+        // may name that place.
+        let isNamed = self.store?.namesSession == true
+        try (profile ?? (isNamed ? nil : StateFolder.profile(of: store)))?.requireSession(await state.record, in: store)
         let client = await state.record.client
         guard matches(client) else {
             throw AuthError(
@@ -71,17 +75,15 @@ extension SessionOptions {
     /// Returns the options that select each session.
     static func choices(_ entries: [StateFolder.Entry]) -> [String] {
         let names = entries.map { entry in
-            // Only the resource has named the issuer of such a session. Users would repeat it to sign in, and agree to it.
-            let isForResource = (try? entry.record.get().resources.isEmpty) == false && entry.store is FileTokenStore
-            guard entry.profile == nil, !isForResource, let name = entry.name else { return [String]?.none }
+            // Only the resource has named the issuer of such a session. Users would repeat it to sign in, and agree to it; and
+            // the same client may have another session.
+            guard entry.profile == nil, !entry.isForResource, let name = entry.name else { return [String]?.none }
             return SignInLine.words(issuer: name.issuer, clientID: name.clientID)
         }
         return entries.indices.map { index in
-            let (store, name) = (entries[index].store, names[index])
             if let profile = entries[index].profile { return "--profile \(profile.name)" }
-            if let name, names.filter({ $0 == name }).count == 1 { return name.shellLine }
-            guard store is KeyringTokenStore else { return ["--store", store.shownLocation].shellLine }
-            return (["--store", "keyring"] + (name ?? [])).shellLine
+            if let name = names[index], names.filter({ $0 == name }).count == 1 { return name.shellLine }
+            return ["--store", entries[index].store.shownLocation].shellLine
         }
     }
 

@@ -143,7 +143,7 @@ extension SessionOptions {
         // The name belongs to another session now. What this one's server demands must not reach the server or the store of
         // that one.
         if let profile, let found, let record, !profile.hasSession(in: found) || !profile.hasSession(record) {
-            let place = store.map { ["--store", $0.argument] } ?? []
+            let place = store.map { ["--store", $0.argumentOfSignIn] } ?? []
             return SignInLine(record.signInAgain(requesting: missing, by: name) + place + console.wordsOfNetwork)
                 .withItsOwnProfile
         }
@@ -162,7 +162,7 @@ extension SessionOptions {
             words = [name ?? SignInLine.commands[0]] + wordsOfClient(console)
         }
         if let profile { words += ["--profile", profile.name] }
-        if let store, remembered == nil { words += ["--store", store.argument] }
+        if let store, remembered == nil { words += ["--store", store.argumentOfSignIn] }
         if store == nil, profile == nil, found is KeyringTokenStore { words += ["--store", "keyring"] }
         // There is no session, and the command asks for what is missing.
         let line = SignInLine(words + console.wordsOfNetwork)

@@ -85,6 +85,10 @@ struct Advice: Sendable {
         {
             return "name it with --\(endpoint)-endpoint"
         }
+        if error.isOfClosedKeyring, let profile = SignInLine(arguments).value(of: "--profile") {
+            let line = SignInLine(["logout", "--profile", profile, "--local", "--forget"]).shellLine
+            return "if it no longer opens, sign in elsewhere after: \(line)"
+        }
         if error.code == .unavailable, error.message.contains("$XDG_RUNTIME_DIR"), arguments.first != "proxy" {
             return "without such a login, register a loopback redirect URI, and leave out --redirect-uri"
         }
@@ -167,6 +171,9 @@ extension AuthError {
         else { return nil }
         return "if you trust that audience, name it with --trusted-audience"
     }
+
+    /// Whether the keyring is there, and was not opened.
+    var isOfClosedKeyring: Bool { storeProblem == .locked || storeProblem == .dismissed }
 
     /// Whether the userinfo endpoint rejects the access token (RFC 6750 §3.1).
     var isRejectionOfUserInfo: Bool {

@@ -282,6 +282,14 @@ struct GitHelperTests {
             for options in [["--profile", "work"], issuer + client, file] {
                 #expect(try await run(options).status != 2)
             }
+            // The same client's session for a resource does not take the place of its own.
+            let resource = ["--resource", "\(fixture.issuer)/api/echo", "--scope", "openid"]
+            _ = try await fixture.start(["login", "--json"] + resource).outcome().result()
+            let ofResource = try #require(fixture.provider.log(.authorization).last?.query["client_id"])
+            let refused = try await run(issuer + ["--client-id", ofResource])
+            #expect(refused.status == 2 && refused.errors.contains("are for resources"), "\(refused)")
+            let place = try #require(refused.errors.firstMatch(of: /--store '?(file:[^'\s]+)/)).output.1
+            #expect(try await run(["--store", String(place)]).status != 2)
         }
     }
 }

@@ -52,7 +52,7 @@ struct KeyringSignInTests {
                 for choice in [[], whole] {
                     let refused = try await fixture.start(["token", "--json"] + choice, bus).outcome()
                     let message = try refused.wrongUsage()
-                    #expect(message.contains("--store keyring \(whole.joined(separator: " "))"), "\(message)")
+                    #expect(message.contains("--store 'keyring:sign-in/\(fixture.issuer) demo'"), "\(message)")
                 }
                 _ = try await fixture.start(["token", "--json"] + keyring, bus).outcome().result()
 
@@ -97,6 +97,28 @@ struct KeyringSignInTests {
                 let message = try await fixture.start(["token", "--json"] + whole, bus).outcome()
                     .failure(1, "sign_in_required")
                 #expect(message.hasSuffix("\(whole.joined(separator: " ")) --store keyring"), "\(message)")
+            }
+        }
+    }
+
+    /// After a change of the login's password, a keyring may never open again.
+    @Test func `a profile whose keyring does not open can be forgotten`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                _ = try await fixture.login("--store", "keyring", "--profile", "work", with: bus).result()
+            }
+            try await fixture.withKeyring(.locked(isAnswered: true)) { bus in
+                let way = ["logout", "--profile", "work", "--local", "--forget"]
+                let refused = try await fixture.run("token", "--json", "--profile", "work", with: bus).failure(
+                    1, "store")
+                #expect(refused.hasSuffix("sign-in \(way.joined(separator: " "))"), "\(refused)")
+                // Not without the user's word.
+                try await fixture.start(way.dropLast() + ["--json"], bus).outcome().failure(1, "store")
+                let outcome = try await fixture.start(way, bus).outcome()
+                #expect(outcome.status == 0 && outcome.output.contains("Forgot the profile work."), "\(outcome)")
+                #expect(outcome.errors.contains("stays in the keyring"), "\(outcome)")
+                _ = try await fixture.login("--profile", "work", with: bus).result()
+                _ = try await fixture.run("token", "--json", "--profile", "work", with: bus).result()
             }
         }
     }

@@ -26,6 +26,45 @@ struct ProfileCredentialTests {
             ])
     }
 
+    /// Whoever can replace the file decides whom the program trusts, or gets another file's content.
+    @Test(arguments: ["--client-secret-file", "--ca-file"])
+    func `a sign-in does not read what another user can replace where only the profile names it`(option: String)
+        async throws
+    {
+        try await withDesk { fixture in
+            let folder = fixture.home + "/shared"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let file = folder + "/file"
+            let isSecret = option == "--client-secret-file"
+            let content =
+                isSecret
+                ? "s3cret: 100% äß+/= and thirty-two"
+                : try String(contentsOfFile: "/etc/ssl/certs/ca-certificates.crt", encoding: .utf8)
+            try Data(content.utf8).write(to: URL(filePath: file))
+            let client = isSecret ? "demo-confidential" : "demo"
+            let login = ["login", "--json", "--profile", "work"]
+            let named = ["--issuer", fixture.issuer, "--client-id", client, option, file]
+            _ = try await fixture.start(login + named).outcome().result()
+            for (mode, isRead) in [(0o777, false), (0o755, true), (0o1777, true)] as [(mode_t, Bool)] {
+                chmod(folder, mode)
+                let outcome = try await fixture.start(login).outcome()
+                if isRead {
+                    _ = try outcome.result()
+                } else {
+                    let message = try outcome.failure(1, "invalid_configuration")
+                    #expect(message.contains("which another user can replace or change"), "\(message)")
+                    // The user names it now.
+                    _ = try await fixture.start(login + [option, file]).outcome().result()
+                }
+                #expect(OwnPlace.isOnlyOurs(file) == isRead)
+            }
+            // Many systems give each user a group, and let it write to new files.
+            guard chown(file, getuid(), getuid()) == 0 else { return }
+            chmod(file, 0o664)
+            #expect(OwnPlace.isOnlyOurs(file) && !OwnPlace.isFile(file))
+        }
+    }
+
     /// A client's secret is replaced while the session goes on.
     @Test func `each command reads the file of the client's secret that its profile remembers`() async throws {
         try await withDesk { fixture in

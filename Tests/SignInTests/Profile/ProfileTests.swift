@@ -203,6 +203,28 @@ struct ProfileTests {
         }
     }
 
+    /// Two state folders may share a keyring, and each may have a profile with this name.
+    @Test func `another folder's session in the keyring is not that of the profile here`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                let line =
+                    ["login", "--json", "--store", "keyring", "--profile", "work", "--client-id", "demo"]
+                    + ["--issuer", fixture.issuer]
+                var elsewhere = bus
+                elsewhere["XDG_STATE_HOME"] = fixture.home + "/elsewhere"
+                _ = try await fixture.start(line, bus).outcome().result()
+                _ = try await fixture.run("token", "--json", with: bus).result()
+                _ = try await fixture.start(line, elsewhere).outcome().result()
+                for command in ["token", "userinfo"] {
+                    let refused = try await fixture.run(command, "--json", with: bus)
+                    let message = try refused.failure(1, "invalid_configuration")
+                    #expect(message.contains("another sign-in, not of the profile 'work'"), "\(message)")
+                }
+                _ = try await fixture.run("token", "--json", with: elsewhere).result()
+            }
+        }
+    }
+
     @Test(arguments: [[], ["--issuer", "--client-id"]])
     func `a profile's session is not replaced by another user's`(naming: [String]) async throws {
         try await withTwoProfiles { fixture in

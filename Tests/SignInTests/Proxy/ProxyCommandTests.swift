@@ -302,6 +302,49 @@ struct ProxyCommandTests {
         }
     }
 
+    /// Some servers give each registration the same client ID.
+    @Test func `a resource's session in the keyring is not the same client's own`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                let resource = "\(fixture.issuer)/api/echo"
+                let login = ["login", "--json", "--resource", resource, "--store", "keyring", "--scope", "openid"]
+                _ = try await fixture.start(login, bus).outcome().result()
+                let sent = try #require(fixture.provider.log(.authorization).last?.query)
+                let client = try #require(sent["client_id"])
+                let path = try #require(sent["redirect_uri"].flatMap(URL.init(string:))?.path)
+                let own = ["--issuer", fixture.issuer, "--client-id", client]
+                let line = ["login", "--json", "--redirect-path", path] + own
+                _ = try await fixture.start(line, bus).outcome().result()
+
+                let place = "keyring:sign-in/resource \(resource) \(fixture.issuer) \(client)"
+                let choices = try await fixture.start(["token", "--json"], bus).outcome().wrongUsage()
+                #expect(choices.contains("--store '\(place)'"), "\(choices)")
+                #expect(choices.contains(own.joined(separator: " ")), "\(choices)")
+                var tokens: [String] = []
+                for choice in [["--store", place], own] {
+                    let outcome = try await fixture.start(["token", "--json"] + choice, bus).outcome()
+                    tokens.append(try outcome.result()["access_token"]?.string ?? "")
+                }
+                let process = try fixture.start(["proxy", "--resource", resource], bus)
+                let address = try await process.outputLine { !$0.isEmpty }
+                #expect(try await curl(fixture, address).status == 200)
+                #expect(fixture.provider.log(.api).last?.headers[.authorization] == "Bearer \(tokens[0])")
+                #expect(tokens[1] != tokens[0])
+                process.send(SIGTERM)
+                _ = try await process.outcome()
+
+                let wrong = try await fixture.start(["proxy", "--json", "--resource", resource] + own, bus).outcome()
+                #expect(try wrong.failure(1, "invalid_configuration").contains("has no session for \(resource)"))
+                let end = ["logout", "--json", "--revoke-only", "--store", place]
+                _ = try await fixture.start(end, bus).outcome().result()
+                let rest = try await fixture.start(["token", "--json"], bus).outcome().result()
+                #expect(rest["access_token"]?.string == tokens[1])
+                // No sign-in takes such a place.
+                try await fixture.start(line + ["--store", place], bus).outcome().wrongUsage()
+            }
+        }
+    }
+
     @Test func `the resource chooses the session that is for it`() async throws {
         try await withDesk { fixture in
             let resource = "\(fixture.issuer)/api/echo"
