@@ -90,7 +90,7 @@ import Testing
         // One key in 128 has a zero.
         while found == nil {
             let key = try SigningKey.generate(.es256)
-            guard case .ec(_, let x, let y) = key.publicKey.material else { return }
+            guard case .ec(_, let x, let y) = key.publicKey.material else { throw JOSEError("expected a point") }
             if x[0] == 0 { found = (key, "x") } else if y[0] == 0 { found = (key, "y") }
         }
         let (key, name) = try #require(found)

@@ -67,7 +67,7 @@ struct SecretToolTests {
 }
 
 func keyring(_ action: String..., account: String, value: String = "") throws -> String? {
-    let (process, input, output, errors) = (Process(), Pipe.exclusive(), Pipe.exclusive(), Pipe.exclusive())
+    let (process, input, output, errors) = (Process(), Pipe(), Pipe(), Pipe())
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = ["secret-tool"] + action + ["service", "MoltinKeychainService", "account", account]
     (process.standardInput, process.standardOutput, process.standardError) = (input, output, errors)

@@ -7,8 +7,8 @@ extension AuthorizationRequest {
     /// catch let error as AuthError where error.code == .wrongPaste { field.hint = error.message }
     /// ```
     /// The text must be the whole URL, not only the code, and begin with ``redirectURI``, byte for byte. The same
-    /// checks follow as in ``response(fromQuery:)``. Surrounding white space, quotes and angle brackets, and a fragment, are
-    /// ignored: a browser would not send them either.
+    /// checks follow as in ``response(fromQuery:)``. Surrounding white space, quotes and angle brackets are
+    /// ignored, and so is a fragment, which a browser would not send either.
     ///
     /// - Parameter text: At most 16 KiB of UTF-8.
     /// - Throws: ``AuthError`` with ``AuthError/Code/wrongPaste`` if the text is not a response to this request, which
@@ -20,8 +20,10 @@ extension AuthorizationRequest {
             throw Self.wrongPaste("the text is longer than \(Self.pasteLimit) bytes. Paste only the address")
         }
         let quotes = "\"'<>".utf8
-        let address = bytes.drop { $0.isBlank || quotes.contains($0) }
-            .prefix { $0 != UInt8(ascii: "#") && !quotes.contains($0) }.trimmedAtEnd
+        let quoted = bytes.drop(while: \.isBlank)
+        var address = quoted.drop { quotes.contains($0) }.prefix { $0 != UInt8(ascii: "#") }.trimmedAtEnd
+        let isQuoted = quoted.first.map(quotes.contains) == true
+        while isQuoted, let last = address.last, quotes.contains(last) { address = address.dropLast() }
         let end = address.firstIndex(of: UInt8(ascii: "?")) ?? address.endIndex
         guard address[..<end].elementsEqual(redirectURI.utf8) else { throw mismatch(Substring(address)) }
         let query = String(Substring(address[end...].dropFirst()))

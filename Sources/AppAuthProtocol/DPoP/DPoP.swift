@@ -96,17 +96,21 @@ package final class DPoP: Sendable {
     package func mustProveAgain(_ response: TransportResponse, to proof: DPoPProof, at now: Timestamp) -> Bool {
         let nonce = response.headerFields[.dpopNonce].flatMap { $0.isNonce ? $0 : nil }
         let clock = ServerClock(response, received: now).flatMap { $0.isPlausible ? $0 : nil }
+        let error = response.dpopError
+        let isNew = nonce != nil && nonce != proof.nonce
+        // Some servers say so of an old nonce, too, and may name no other: without a nonce, they ask for one.
+        let mayBeOld = error == "invalid_dpop_proof" && proof.nonce != nil
         state.withLock { state in
-            let known = state.servers[proof.origin]
-            if known == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
+            let server = state.servers[proof.origin]
+            if server == nil, state.servers.count >= Self.mostServers { state.servers = [:] }
             // §8.2: a server may send a new nonce with any response, and the latest counts.
-            state.servers[proof.origin] = Server(nonce: nonce ?? known?.nonce, clock: clock ?? known?.clock)
+            let isDropped = mayBeOld && !isNew && server?.nonce == proof.nonce
+            state.servers[proof.origin] = Server(
+                nonce: isDropped ? nil : nonce ?? server?.nonce, clock: clock ?? server?.clock)
         }
-        let isNewNonce = nonce != nil && nonce != proof.nonce
-        switch response.dpopError {
-        case "use_dpop_nonce": return isNewNonce
-        // Some servers say so of an old nonce, too.
-        case "invalid_dpop_proof" where isNewNonce && proof.nonce != nil: return true
+        switch error {
+        case "use_dpop_nonce": return isNew
+        case "invalid_dpop_proof" where mayBeOld: return true
         case "invalid_dpop_proof": return clock.map { abs($0.date.timeIntervalSince(proof.issuedAt)) > 10 } ?? false
         default: return false
         }

@@ -76,7 +76,9 @@ struct Logout: Command {
             do {
                 signedOut = try await signOut(
                     of: store, of: profile, within: rest, endsBrowserSession: endsBrowserSession, console)
-            } catch let error as AuthError where local && forget && error.isOfClosedKeyring {
+            } catch let error as AuthError
+                where local && forget && error.isOfClosedKeyring && (profile ?? StateFolder.profile(of: store)) != nil
+            {
                 // It may never open again, for example after the password of the login was changed elsewhere.
                 console.say("\(error.message.asSentence). \(store.shownLocation.foundText) stays in the keyring.")
                 if let keyring = store as? KeyringTokenStore { try StateFolder().removeNote(of: keyring) }

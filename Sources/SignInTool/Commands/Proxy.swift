@@ -71,12 +71,7 @@ struct Proxy: Command {
             let options = try await chosen(for: server, limit)
             let (store, state) = try await options.state(console, in: options.find(within: limit), within: limit)
             let isForServer = await state.record.isOwnResource(server)
-            guard resource == nil || isForServer else {
-                throw AuthError(
-                    .invalidConfiguration, .store,
-                    "\(store.shownLocation) has no session for \(server). To send its token there all the same, name the server "
-                        + "without --resource", outcome: .notSent)
-            }
+            guard resource == nil || isForServer else { throw Self.noSession(for: server, in: store.shownLocation) }
             return .init(options: options, store: store, state: state)
         } catch let usage as WrongUsage where isActivated {
             // For a client, which sees nothing else.
@@ -103,32 +98,42 @@ struct Proxy: Command {
         return line.map { SignInLine($0.words + (challenge?.words ?? [])).shellLine }
     }
 
-    /// Returns the options of the session: with only a resource, those of the one that is for it.
+    private static func noSession(for server: SecureURL, in place: String? = nil) -> AuthError {
+        let line = ["sign-in", "login", "--resource", server.string].shellLine
+        let what = place.map { "\($0.foundText) has no session for \(server)" } ?? "no session is for \(server)"
+        return AuthError(.signInRequired, .store, "\(what). Sign in with: \(line)", outcome: .notSent)
+    }
+
+    /// Returns the options of the session: with a resource, those of the one that is for it, among those that the line names.
     private func chosen(for server: SecureURL, _ limit: Duration) async throws -> SessionOptions {
-        let named = [session.issuer, session.clientID].contains { $0 != nil } || session.store != nil
-        guard resource != nil, !named, session.profile == nil else { return session }
-        let stores = try StateFolder.storesWithProfiles().map { ($0.store.within(limit), $0.profile) }
-        let entries = try await StateFolder.entries(stores).filter { entry in
-            // Not one of a provider that merely lists the resource.
-            (try? entry.record.get()).map { !$0.resources.isEmpty && $0.isOwnResource(server) } == true
+        let stores: [(store: any TokenStore, profile: Profile?)]
+        switch session.store {
+        case nil where resource != nil && session.profile == nil: stores = try StateFolder.storesWithProfiles()
+        case .keyring? where resource != nil:
+            stores = try await KeyringTokenStore.allOfSignIn(within: limit).map { ($0, StateFolder.profile(of: $0)) }
+        default: return session
         }
-        guard let entry = entries.first else {
-            let line = ["sign-in", "login", "--resource", server.string].shellLine
-            throw AuthError(
-                .signInRequired, .store, "no session is for \(server). Sign in with: \(line)", outcome: .notSent)
+        let isNamed = session.issuer != nil || session.clientID != nil
+        let entries = try await StateFolder.entries(stores.map { ($0.store.within(limit), $0.profile) }).filter {
+            entry in
+            guard let record = try? entry.record.get(), session.matches(record.client) else { return false }
+            // Not one of a provider that merely lists the resource, unless the user names it.
+            return record.isOwnResource(server) && (isNamed || !record.resources.isEmpty)
         }
+        guard let entry = entries.first else { throw Self.noSession(for: server) }
         guard entries.count == 1 else {
             throw WrongUsage(
                 "several sessions are for this resource, choose one",
                 choosing: SessionOptions.choices(entries).map { .init(words: $0) })
         }
-        var session = session
+        var options = session
+        (options.issuer, options.clientID, options.store) = (nil, nil, nil)
         if let profile = entry.profile {
-            session.profile = profile
+            options.profile = profile
         } else {
-            session.store = try StoreChoice(stored: entry.store.shownLocation)
+            options.store = try StoreChoice(stored: entry.store.shownLocation)
         }
-        return session
+        return options
     }
 
     private func listener() throws -> ProxyListener {

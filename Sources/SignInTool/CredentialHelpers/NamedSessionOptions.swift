@@ -30,7 +30,9 @@ struct NamedSessionOptions: ParsableArguments, Sendable {
     func options(within limit: Duration) async throws -> SessionOptions {
         let isPlace = store?.namesSession == true
         guard profile == nil, !isPlace, issuer == nil || clientID == nil else {
-            if !isPlace, let issuer, let clientID { try await requireOwnSession(of: Issuer(issuer), clientID, limit) }
+            if profile == nil, !isPlace, let issuer, let clientID {
+                try await requireOwnSession(of: Issuer(issuer), clientID, limit)
+            }
             var session = SessionOptions()
             (session.profile, session.issuer, session.clientID, session.store) = (profile, issuer, clientID, store)
             return session

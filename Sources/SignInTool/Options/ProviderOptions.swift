@@ -161,8 +161,8 @@ extension Environment {
     private func transport(of line: SignInLine) -> CurlTransport? {
         guard let own = (transport as? CurlTransport)?.configuration else { return nil }
         var network = own
-        // Whoever can replace that file decides which servers get the tokens.
-        let caFile = line.value(of: "--ca-file").flatMap { OwnPlace.isOnlyOurs($0) ? $0 : nil }
+        // That file decides which servers get the tokens.
+        let caFile = line.value(of: "--ca-file").flatMap { OwnPlace.isPlanted($0) ? nil : $0 }
         if own.additionalRoots.isEmpty { network.additionalRoots = caFile.map { [$0] } ?? [] }
         let method = line.value(of: "--proxy-auth").flatMap(CurlTransport.ProxyAuthentication.init(rawValue:))
         if own.proxyAuthentication == .basic, let method { network.proxyAuthentication = method }

@@ -7,17 +7,35 @@ enum OwnPlace {
     /// belongs to this user or root, and only they can write to it. In a folder like `/tmp`, others cannot replace the file.
     ///
     /// Nothing below `/dev` and `/proc` counts: `/dev/stdin`, for example, is another file in each process.
-    static func isFile(_ path: String) -> Bool { kind(of: path) { $0.st_mode & 0o022 == 0 } == S_IFREG }
-
-    /// Whether no other user can replace what is at a path, whatever it is. Members of a group with the number of its user may
-    /// write: on many systems, each user has such a group alone, and shares new files with it.
-    static func isOnlyOurs(_ path: String) -> Bool {
-        kind(of: path) { $0.st_mode & ($0.st_gid == $0.st_uid ? 0o002 : 0o022) == 0 } != nil
+    static func isFile(_ path: String) -> Bool {
+        let kind = kind(of: path, outside: ["/dev", "/proc"]) { found, _ in
+            let (kind, isSticky) = (found.st_mode & S_IFMT, found.st_mode & S_ISVTX != 0)
+            return [0, geteuid()].contains(found.st_uid)
+                && (kind == S_IFLNK || kind == S_IFDIR && isSticky || found.st_mode & 0o022 == 0)
+        }
+        return kind == S_IFREG
     }
 
-    /// Returns the kind of what a path leads to; nil if that is nothing, or other users decide on it.
-    private static func kind(of path: String, _ isClosed: (stat) -> Bool) -> mode_t? {
-        var (resolved, links, found) = ("", 0, mode_t?.none)
+    /// Whether another user has put something in the place of a file, a link or a folder on the way: it belongs neither to this
+    /// user nor to root, nor to the owner of the folder that it is in.
+    static func isPlanted(_ path: String) -> Bool {
+        var isPlanted = false
+        _ = kind(of: path) { found, owner in
+            isPlanted = ![0, geteuid(), owner].contains(found.st_uid)
+            return !isPlanted
+        }
+        return isPlanted
+    }
+
+    /// Returns the kind of what a path leads to; nil if that is nothing, or something on the way is not accepted.
+    ///
+    /// - Parameters:
+    ///   - excluded: Folders that the way must not lead through.
+    ///   - accepts: Gets what is on the way, and the owner of the folder that it is in.
+    private static func kind(
+        of path: String, outside excluded: [String] = [], _ accepts: (_ found: stat, _ owner: uid_t) -> Bool
+    ) -> mode_t? {
+        var (resolved, links, kind) = ("", 0, mode_t?.none)
         var rest: [Substring] = path.split(separator: "/").reversed()
         while let name = rest.popLast() {
             if name == "." { continue }
@@ -26,22 +44,31 @@ enum OwnPlace {
                 continue
             }
             let next = "\(resolved)/\(name)"
-            var status = stat()
-            guard !["/dev", "/proc"].contains(next), lstat(next, &status) == 0, [0, geteuid()].contains(status.st_uid)
+            var (folder, found) = (stat(), stat())
+            guard !excluded.contains(next), lstat(resolved + "/", &folder) == 0, lstat(next, &found) == 0,
+                accepts(found, folder.st_uid)
             else { return nil }
-            let kind = status.st_mode & S_IFMT
-            if kind == S_IFLNK {
-                links += 1
-                // As many as Linux follows.
-                guard links <= 40, let target = LinkedPlace.target(of: next) else { return nil }
-                if target.hasPrefix("/") { resolved = "" }
-                rest += target.split(separator: "/").reversed()
+            kind = found.st_mode & S_IFMT
+            guard kind == S_IFLNK else {
+                resolved = next
                 continue
             }
-            let isSticky = kind == S_IFDIR && status.st_mode & S_ISVTX != 0
-            guard isSticky || isClosed(status) else { return nil }
-            (resolved, found) = (next, kind)
+            links += 1
+            // As many as Linux follows.
+            guard links <= 40, let target = LinkedPlace.target(of: next) else { return nil }
+            if target.hasPrefix("/") { resolved = "" }
+            rest += target.split(separator: "/").reversed()
         }
-        return found
+        return kind
+    }
+}
+
+extension AuthError {
+    /// - Parameter option: The option with which the user can name another file.
+    static func planted(_ path: String, option: String = "--client-assertion-file") -> AuthError {
+        AuthError(
+            .invalidConfiguration, .configuration,
+            "\(path.shownName) was named at an earlier sign-in, and what is there now is another user’s. Name another file with "
+                + option, outcome: .notSent)
     }
 }

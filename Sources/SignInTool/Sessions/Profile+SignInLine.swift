@@ -1,5 +1,4 @@
 internal import AppAuth
-internal import Glibc
 internal import JOSE
 
 extension Profile {
@@ -28,24 +27,11 @@ extension Profile {
             remembered.removeAll { !known.contains($0.name) }
         }
         if line.namesResource { remembered.removeAll { $0.name == SignInLine.resource } }
-        for option in remembered where line.value(of: option.name) == nil { try profile.requireOwnPlace(of: option) }
+        // Certificates that are trusted, or a credential, which would be sent to the provider.
+        for option in remembered where SignInLine.paths.contains(option.name) && line.value(of: option.name) == nil {
+            if let path = option.value, OwnPlace.isPlanted(path) { throw AuthError.planted(path, option: option.name) }
+        }
         return SignInLine([command] + remembered.flatMap(\.words) + name + line.words.dropFirst())
-    }
-
-    /// Throws if another user decides what is in a file that only the profile names: certificates that are trusted, or a
-    /// credential, which would be sent to the provider.
-    private func requireOwnPlace(of option: SignInLine.Option) throws {
-        guard SignInLine.paths.contains(option.name), let path = option.value,
-            // As the user has redirected it for this command.
-            !path.hasPrefix("/dev/"), !path.hasPrefix("/proc/"),
-            // What is not there is missed when it is read.
-            access(path, F_OK) == 0, !OwnPlace.isOnlyOurs(path)
-        else { return }
-        throw AuthError(
-            .invalidConfiguration, .configuration,
-            "\(option.name): the profile \(name.foundText) names \(path.shownName), which another user can replace or change. "
-                + "Let only you and root write to that file and the folders that it is in, or name another one with "
-                + "\(option.name)", outcome: .notSent)
     }
 
     /// Returns the profile that completes a command line; nil for none.

@@ -16,6 +16,12 @@ extension Console {
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)
         if options.explain { environment.explain() }
         let asking = Console(json: command.json, input: input)
+        let isNamed = SignInLine(arguments).value(of: "--client-assertion-file") != nil
+        environment.clientAssertion = { [read = environment.clientAssertion] path in
+            // What another user has put there would be sent to the provider.
+            guard isNamed || !OwnPlace.isPlanted(path) else { throw AuthError.planted(path) }
+            return try await read(path)
+        }
         environment.clientKey = { name in try await DeviceKeys.open(name, asking) }
         environment.keyPIN = { uri in try await DeviceKeys.pin(of: uri, asking) }
         environment.grantAssertion = { [environment] demand in

@@ -52,10 +52,7 @@ extension SessionOptions {
         _ store: any TokenStore, of profile: Profile?, _ environment: Environment
     ) async throws -> AuthState? {
         guard let state = try await StateFolder.restore(store, environment) else { return nil }
-        // A place that is named after a profile may have another's session: the keyring has no folders for sessions. The user
-        // may name that place.
-        let isNamed = self.store?.namesSession == true
-        try (profile ?? (isNamed ? nil : StateFolder.profile(of: store)))?.requireSession(await state.record, in: store)
+        try profile?.requireSession(await state.record, in: store)
         let client = await state.record.client
         guard matches(client) else {
             throw AuthError(
@@ -67,7 +64,8 @@ extension SessionOptions {
         return state
     }
 
-    private func matches(_ client: Client) -> Bool {
+    /// Whether the options may mean a session of this client.
+    func matches(_ client: Client) -> Bool {
         (issuer ?? client.provider.issuer.string) == client.provider.issuer.string
             && (clientID ?? client.id) == client.id
     }
@@ -137,9 +135,17 @@ extension SessionOptions {
     /// is in use, whose session is whole.
     private func restored(_ store: any TokenStore, _ console: Console) async throws -> AuthState? {
         let chosen = try chosenProfile
-        do { return try await restore(store, of: chosen, console.environment) } catch var error as AuthError
-            where error.storeProblem == .damaged
-        {
+        do {
+            let state = try await restore(store, of: chosen, console.environment)
+            // The keyring has no folders: where nothing but its place names a session, that may be a profile of another state
+            // folder.
+            if chosen == nil, self.store?.namesSession != true, let record = await state?.record,
+                Profile.with(record.profileID) == nil
+            {
+                try StateFolder.profile(of: store)?.requireSession(record, in: store)
+            }
+            return state
+        } catch var error as AuthError where error.storeProblem == .damaged {
             if profile == nil, let chosen { error.message = error.message(for: ["--profile", chosen.name]) }
             throw error
         }

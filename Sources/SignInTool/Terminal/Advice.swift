@@ -173,7 +173,7 @@ extension AuthError {
     }
 
     /// Whether the keyring is there, and was not opened.
-    var isOfClosedKeyring: Bool { storeProblem == .locked || storeProblem == .dismissed }
+    var isOfClosedKeyring: Bool { storeProblem.map { [.locked, .dismissed, .unanswered].contains($0) } ?? false }
 
     /// Whether the userinfo endpoint rejects the access token (RFC 6750 §3.1).
     var isRejectionOfUserInfo: Bool {

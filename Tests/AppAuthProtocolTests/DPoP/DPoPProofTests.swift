@@ -178,10 +178,10 @@ struct DPoPProofTests {
         #expect(!other.mustProveAgain(near, to: agreed, at: now))
     }
 
-    /// A server of which a nonce is known may call an old one invalid; a server that has sent none refuses something else.
+    /// It may name no other, and asks for one if the next proof has none. A proof without a nonce is refused for another reason.
     @Test(
         arguments: [
-            ("n-1", "n-2", true), ("n-1", "n-1", false), ("n-1", nil, false), (nil, "n-2", false),
+            ("n-1", "n-2", true), ("n-1", "n-1", true), ("n-1", nil, true), (nil, "n-2", false), (nil, nil, false),
         ] as [(String?, String?, Bool)])
     func `an old nonce may be called an invalid proof`(known: String?, new: String?, isDue: Bool) throws {
         let proof = DPoP(key: try DPoPKey(.es256))
@@ -191,6 +191,7 @@ struct DPoPProofTests {
         let sent = try proof.prove(&request, at: now)
         let response = Self.response(400, nonce: new, error: "invalid_dpop_proof")
         #expect(proof.mustProveAgain(response, to: sent, at: now) == isDue)
+        #expect(try proof.prove(&request, at: now).nonce == (new == known ? nil : new))
     }
 
     @Test(arguments: [(-11, true), (-10, false), (10, false), (11, true)])

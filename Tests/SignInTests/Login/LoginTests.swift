@@ -5,6 +5,8 @@ import AppAuthTestProvider
 import TestFixtures
 import Testing
 
+@testable import SignInTool
+
 @Suite(.timeLimit(.minutes(5)))
 struct LoginTests {
     private static let members = [
@@ -34,7 +36,7 @@ struct LoginTests {
             #expect(result.object?.members.map(\.name).sorted() == Self.members)
             // Many firewalls refuse requests without one.
             for endpoint in [.openIDConfiguration, .token, .keys] as [LocalProvider.Endpoint] {
-                #expect(fixture.provider.log(endpoint).map { $0.headers[.userAgent] } == ["sign-in/0.1.0"])
+                #expect(fixture.provider.log(endpoint).map { $0.headers[.userAgent] } == [Tool.userAgent])
             }
             #expect(result["issuer"]?.string == fixture.issuer)
             #expect(result["client_id"]?.string == "demo")

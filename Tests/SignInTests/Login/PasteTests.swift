@@ -50,14 +50,16 @@ struct PasteTests {
             typing.end()
             let outcome = try await process.outcome()
             _ = try outcome.result()
-            #expect(!outcome.errors.contains("paste") && !outcome.errors.contains("standard input"))
+            // On a slow machine, the offer comes after a while.
+            let early = outcome.errorLines.prefix { !$0.hasPrefix("Still waiting") }
+            #expect(!early.contains { $0.contains("paste") || $0.contains("standard input") }, "\(outcome)")
         }
     }
 
     /// The browser may have opened out of sight.
     @Test(arguments: [[], ["--no-browser"]])
     func `after a while pasting is offered, once`(more: [String]) async throws {
-        try await withWaiting(["--timeout", "20"] + more, ["BROWSER": "true"]) { fixture, process, redirects, typing in
+        try await withWaiting(["--timeout", "100"] + more, ["BROWSER": "true"]) { fixture, process, redirects, typing in
             _ = try await process.line { $0.hasPrefix("Still waiting for the browser") }
             if more.isEmpty { _ = try await process.line { $0.hasSuffix("write it to standard input.") } }
             typing.write(try await redirects.signInElsewhere() + "\n")

@@ -1,5 +1,6 @@
 import AppAuthTestProvider
 import Foundation
+import JOSE
 import Testing
 
 @testable import SignInTool
@@ -26,42 +27,71 @@ struct ProfileCredentialTests {
             ])
     }
 
-    /// Whoever can replace the file decides whom the program trusts, or gets another file's content.
-    @Test(arguments: ["--client-secret-file", "--ca-file"])
-    func `a sign-in does not read what another user can replace where only the profile names it`(option: String)
+    /// That user would decide whom the program trusts, or get the content of a private file.
+    @Test(
+        .enabled(if: geteuid() == 0, "only root can give files away"),
+        arguments: ["--client-secret-file", "--ca-file"])
+    func `what another user has put in the place of a file is not read where only the profile names it`(option: String)
         async throws
     {
         try await withDesk { fixture in
             let folder = fixture.home + "/shared"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-            let file = folder + "/file"
+            chmod(folder, 0o1777)
+            let (file, link) = (folder + "/file", fixture.home + "/link")
             let isSecret = option == "--client-secret-file"
+            let roots = "/etc/ssl/certs/ca-certificates.crt"
             let content =
-                isSecret
-                ? "s3cret: 100% äß+/= and thirty-two"
-                : try String(contentsOfFile: "/etc/ssl/certs/ca-certificates.crt", encoding: .utf8)
+                try isSecret ? "s3cret: 100% äß+/= and thirty-two" : String(contentsOfFile: roots, encoding: .utf8)
             try Data(content.utf8).write(to: URL(filePath: file))
+            symlink(file, link)
             let client = isSecret ? "demo-confidential" : "demo"
             let login = ["login", "--json", "--profile", "work"]
-            let named = ["--issuer", fixture.issuer, "--client-id", client, option, file]
+            let named = ["--issuer", fixture.issuer, "--client-id", client, option, link]
             _ = try await fixture.start(login + named).outcome().result()
-            for (mode, isRead) in [(0o777, false), (0o755, true), (0o1777, true)] as [(mode_t, Bool)] {
-                chmod(folder, mode)
+            for (path, owner, isRead) in [
+                (file, 1001, false), (file, 0, true), (folder, 1001, false), (folder, 0, true), (link, 1001, false),
+                (link, 0, true),
+            ] as [(String, uid_t, Bool)] {
+                lchown(path, owner, 0)
+                #expect(OwnPlace.isPlanted(link) == !isRead)
                 let outcome = try await fixture.start(login).outcome()
                 if isRead {
                     _ = try outcome.result()
                 } else {
                     let message = try outcome.failure(1, "invalid_configuration")
-                    #expect(message.contains("which another user can replace or change"), "\(message)")
+                    #expect(message.hasSuffix("is another user’s. Name another file with \(option)"), "\(message)")
                     // The user names it now.
-                    _ = try await fixture.start(login + [option, file]).outcome().result()
+                    _ = try await fixture.start(login + [option, link]).outcome().result()
                 }
-                #expect(OwnPlace.isOnlyOurs(file) == isRead)
             }
-            // Many systems give each user a group, and let it write to new files.
-            guard chown(file, getuid(), getuid()) == 0 else { return }
-            chmod(file, 0o664)
-            #expect(OwnPlace.isOnlyOurs(file) && !OwnPlace.isFile(file))
+        }
+    }
+
+    /// Whoever owns a folder may have files in it.
+    @Test func `files of the system, of the owner of a folder, and those that are not there are not planted`() throws {
+        for path in ["/etc/passwd", "/dev/stdin", "/proc/self/fd/0", "/no/such/file", "/etc/../etc/./passwd"] {
+            #expect(!OwnPlace.isPlanted(path), "\(path)")
+        }
+    }
+
+    /// A session remembers where the assertion is, which each refresh sends.
+    @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+    func `a refresh does not send an assertion that another user has put there`() async throws {
+        try await withDesk { fixture in
+            let file = fixture.home + "/assertion"
+            try Data("e30.e30.c2ln".utf8).write(to: URL(filePath: file))
+            let tokens: JSON = ["access_token": "a", "token_type": "Bearer", "refresh_token": "r", "expires_in": 3600]
+            fixture.provider.fault(.respond(.json(tokens)), at: .token, times: nil)
+            _ = try await fixture.login("--scope", "profile", "--client-assertion-file", file).result()
+            for (owner, count) in [(1001, 0), (0, 1)] as [(uid_t, Int)] {
+                chown(file, owner, 0)
+                let before = fixture.provider.count(.token)
+                let outcome = try await fixture.start(["token", "--json", "--force-refresh"]).outcome()
+                #expect(fixture.provider.count(.token) - before == count)
+                #expect(outcome.status == (count == 0 ? 1 : 0), "\(outcome)")
+                #expect(outcome.output.contains("what is there now is another user’s") == (count == 0), "\(outcome)")
+            }
         }
     }
 

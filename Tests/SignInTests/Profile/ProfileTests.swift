@@ -221,6 +221,9 @@ struct ProfileTests {
                     #expect(message.contains("another sign-in, not of the profile 'work'"), "\(message)")
                 }
                 _ = try await fixture.run("token", "--json", with: elsewhere).result()
+                let forget = ["logout", "--json", "--profile", "work", "--forget", "--local"]
+                _ = try await fixture.start(forget, bus).outcome().result()
+                _ = try await fixture.run("token", "--json", with: elsewhere).result()
             }
         }
     }

@@ -325,16 +325,20 @@ struct ProxyCommandTests {
                     let outcome = try await fixture.start(["token", "--json"] + choice, bus).outcome()
                     tokens.append(try outcome.result()["access_token"]?.string ?? "")
                 }
-                let process = try fixture.start(["proxy", "--resource", resource], bus)
-                let address = try await process.outputLine { !$0.isEmpty }
-                #expect(try await curl(fixture, address).status == 200)
-                #expect(fixture.provider.log(.api).last?.headers[.authorization] == "Bearer \(tokens[0])")
                 #expect(tokens[1] != tokens[0])
-                process.send(SIGTERM)
-                _ = try await process.outcome()
-
-                let wrong = try await fixture.start(["proxy", "--json", "--resource", resource] + own, bus).outcome()
-                #expect(try wrong.failure(1, "invalid_configuration").contains("has no session for \(resource)"))
+                for choice in [[], ["--store", "keyring"], own] {
+                    let process = try fixture.start(["proxy", "--resource", resource] + choice, bus)
+                    let address = try await process.outputLine { !$0.isEmpty }
+                    #expect(try await curl(fixture, address).status == 200)
+                    #expect(fixture.provider.log(.api).last?.headers[.authorization] == "Bearer \(tokens[0])")
+                    process.send(SIGTERM)
+                    _ = try await process.outcome()
+                }
+                let file = "file:\(fixture.sessions)/\(try #require(fixture.stored.first { $0.hasSuffix(".json") }))"
+                let wrong = try await fixture.start(["proxy", "--json", "--resource", resource, "--store", file])
+                    .outcome()
+                let message = try wrong.failure(1, "sign_in_required")
+                #expect(message.contains("has no session for \(resource). Sign in with"), "\(message)")
                 let end = ["logout", "--json", "--revoke-only", "--store", place]
                 _ = try await fixture.start(end, bus).outcome().result()
                 let rest = try await fixture.start(["token", "--json"], bus).outcome().result()
