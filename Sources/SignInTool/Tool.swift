@@ -25,7 +25,7 @@ struct Tool: ParsableCommand {
 
             Exit status: 0 for success, 1 for a failure, 2 for wrong usage, 130 after Ctrl-C.
             """,
-        version: "0.1.0", subcommands: [DeliveredRedirect.self],
+        version: ProgramVersion.number, subcommands: [DeliveredRedirect.self],
         groupedSubcommands: [
             CommandGroup(name: "Sign-in", subcommands: [Login.self, Device.self, Logout.self]),
             CommandGroup(name: "Session", subcommands: [Status.self, Accounts.self, Watch.self, Use.self]),
@@ -40,9 +40,6 @@ struct Tool: ParsableCommand {
                 ]),
             CommandGroup(name: "Old server", subcommands: [Password.self]),
         ])
-
-    /// The program and its version (RFC 9110 §10.1.5).
-    static var userAgent: String { "sign-in/\(configuration.version)" }
 
     /// Runs a command.
     ///

@@ -8,7 +8,7 @@ extension Console {
     ) {
         let options = command.common
         // Many firewalls, and the API of GitHub, refuse requests without one.
-        var configuration = CurlTransport.Configuration(userAgent: Tool.userAgent)
+        var configuration = CurlTransport.Configuration(userAgent: ProgramVersion.userAgent)
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
         var environment = Environment.live

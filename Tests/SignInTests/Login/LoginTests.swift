@@ -36,7 +36,7 @@ struct LoginTests {
             #expect(result.object?.members.map(\.name).sorted() == Self.members)
             // Many firewalls refuse requests without one.
             for endpoint in [.openIDConfiguration, .token, .keys] as [LocalProvider.Endpoint] {
-                #expect(fixture.provider.log(endpoint).map { $0.headers[.userAgent] } == [Tool.userAgent])
+                #expect(fixture.provider.log(endpoint).map { $0.headers[.userAgent] } == [ProgramVersion.userAgent])
             }
             #expect(result["issuer"]?.string == fixture.issuer)
             #expect(result["client_id"]?.string == "demo")
