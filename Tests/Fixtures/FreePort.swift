@@ -2,11 +2,12 @@ import AppAuthConcurrency
 import Glibc
 
 /// Returns a port of 127.0.0.1 for a program that cannot choose one itself. It is below those that the kernel chooses, which begin
-/// at 32768, and this process claims it until it ends: no test of another process gets it before the program does.
+/// at 32768, and below those that sign-ins register, from 16384. This process claims it until it ends: no test of another process
+/// gets it before the program does.
 package func freePort() -> Int {
     while true {
         let port = nextPort.withLock { next in
-            next = next == 32_767 ? 16_384 : next + 1
+            next = next == 16_383 ? 10_000 : next + 1
             return next
         }
         if claim(port), isFree(port) { return port }
@@ -43,4 +44,4 @@ private func isFree(_ port: Int) -> Bool {
     }
 }
 
-private let nextPort = LockedValue(Int.random(in: 16_384..<32_768))
+private let nextPort = LockedValue(Int.random(in: 10_000..<16_384))

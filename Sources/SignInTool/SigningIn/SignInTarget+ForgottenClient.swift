@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import JOSE
 
 extension SignInTarget {
-    /// Signs in. If the provider has forgotten a client that an earlier sign-in registered by itself, or if its port is
+    /// Signs in. If the provider has forgotten a client that an earlier sign-in registered by itself, or if a client's port is
     /// busy, registers once more and signs in again.
     ///
     /// - Parameters:
@@ -29,7 +29,9 @@ extension SignInTarget {
         do { return try await first.withAcceptedRequest(console, signIn(at:)) } catch var error as AuthError
             where first.isAboutRegistration(error)
         {
-            guard let former = first.registered, !first.isNew else { throw error }
+            // Another program may have taken the port that has just been registered.
+            let isTaken = first.isNew && error.code == .listener
+            guard let former = first.registered, !first.isNew || isTaken else { throw error }
             console.advice.note(nil)
             guard former.isOurs else {
                 error.message +=
@@ -39,7 +41,10 @@ extension SignInTarget {
                 throw error
             }
             console.say("\(error.message.asSentence).")
-            console.say("The client that was registered by an earlier sign-in can’t be used: registering once more.")
+            console.say(
+                isTaken
+                    ? "The port was free before the registration: registering once more."
+                    : "The client that was registered by an earlier sign-in can’t be used: registering once more.")
             let second = try await target(former)
             let value = try await second.withAcceptedRequest(console, signIn(at:))
             // Some servers give every registration the same id: then the new session is in its place.

@@ -48,7 +48,7 @@ def free_port():
     This process claims it among the processes of tests until it ends, as `freePort()` does.
     """
     while True:
-        port = random.randrange(16384, 32768)
+        port = random.randrange(10000, 16384)
         claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         with socket.socket() as probe, contextlib.suppress(OSError):
             claim.bind(f"\0appauth-test-port-{port}")

@@ -152,6 +152,24 @@ struct ForgottenClientTests {
         }
     }
 
+    @Test func `a port that is taken after its registration leads to another one`() async throws {
+        try await withDesk { fixture in
+            let hold = fixture.provider.hold(.clientRegistration)
+            let login = ["login", "--json", "--resource", "\(fixture.issuer)/api/echo", "--scope", "openid"]
+            let process = try fixture.start(login)
+            try await hold.arrived()
+            let requested = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
+            let port = try #require(try SecureURL(requested["redirect_uris"]?.strings?.first ?? "").port)
+            let busy = try? LoopbackRedirectListener(ports: [port])
+            defer { busy?.close() }
+            hold.release()
+            let outcome = try await process.outcome()
+            _ = try outcome.result()
+            #expect(outcome.errors.contains("registering once more"), "\(outcome)")
+            #expect(fixture.provider.count(.clientRegistration) == 2)
+        }
+    }
+
     /// The session stays, so nothing is registered here.
     @Test(arguments: [Sign.token, nil])
     func `a step-up of a forgotten client, or with its port busy, names the sign-in that registers it again`(
@@ -161,7 +179,8 @@ struct ForgottenClientTests {
             let former = try await clientIDs(fixture)
             let registered = try JSON(parsing: #require(fixture.provider.log(.clientRegistration).first).body)
             let port = try #require(try SecureURL(registered["redirect_uris"]?.strings?.first ?? "").port)
-            let busy = sign == nil ? try LoopbackRedirectListener(ports: [port]) : nil
+            // Or another program has it.
+            let busy = sign == nil ? try? LoopbackRedirectListener(ports: [port]) : nil
             defer { busy?.close() }
             let challenge = #"Bearer error="insufficient_user_authentication", max_age=60"#
             fixture.provider.fault(.status(.unauthorized, [.wwwAuthenticate: challenge]), at: .api)
