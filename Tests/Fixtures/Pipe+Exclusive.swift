@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 extension Pipe {
     /// Creates a pipe whose ends only the program inherits that it is for.
