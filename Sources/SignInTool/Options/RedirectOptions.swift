@@ -54,7 +54,7 @@ struct RedirectOptions: ParsableArguments, Sendable {
 
     static let defaultPath = "/callback"
 
-    /// The first port that the kernel chooses for a listener, as long as nobody has set another.
+    /// The first port that the kernel chooses for a listener, unless the system has another setting.
     static let firstPortOfKernel: UInt16 = 32_768
 
     /// Whether the kernel has chosen the port of a sign-in. A lower one was an option, or is registered.

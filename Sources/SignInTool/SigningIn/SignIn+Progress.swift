@@ -99,7 +99,7 @@ extension SignIn {
                 console.say("To find out what is wrong: \(doctor.shellLine)")
             }
             waiting.sayObstacles(console)
-            // The browser may have opened where nobody sees it, for example on the desktop behind a tmux session over SSH.
+            // The browser may have opened where the user does not see it, for example on the desktop of a tmux session that is used over SSH.
             ways.offerPasting()
         case .redirected:
             console.waitForBrowser(false)

@@ -68,7 +68,7 @@ struct ProfileCredentialTests {
         }
     }
 
-    /// Whoever owns a folder may have files in it.
+    /// The owner of a folder may have files in it.
     @Test func `files of the system, of the owner of a folder, and those that are not there are not planted`() throws {
         for path in ["/etc/passwd", "/dev/stdin", "/proc/self/fd/0", "/no/such/file", "/etc/../etc/./passwd"] {
             #expect(!OwnPlace.isPlanted(path), "\(path)")

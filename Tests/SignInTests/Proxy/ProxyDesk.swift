@@ -1,5 +1,6 @@
 import AppAuthTestProvider
 import Foundation
+import JOSE
 import TestFixtures
 import Testing
 
@@ -66,4 +67,14 @@ struct ProxyDesk {
         #expect(outcome.status == 0, "\(outcome)")
         return outcome.output
     }
+}
+
+/// Sends a request with curl, and returns the status and the body of the response.
+func curl(_ fixture: CommandFixture, _ arguments: String...) async throws -> (status: Int?, body: JSON?) {
+    let outcome = try await ChildProcess(
+        ["curl", "-s", "-w", "\n%{http_code}"] + arguments, environment: fixture.environment
+    ).outcome()
+    let end = try #require(outcome.output.lastIndex(of: "\n"))
+    let status = Int(outcome.output[end...].dropFirst())
+    return (status, try? JSON(parsing: Array(outcome.output[..<end].utf8)))
 }

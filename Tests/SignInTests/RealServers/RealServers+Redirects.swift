@@ -94,8 +94,7 @@ extension RealServer {
             ),
             (
                 "a provider that lists scopes which this client may not have", "invalid_scope",
-                ["offline_access", "profile"],
-                "openid"
+                ["offline_access", "profile"], "openid"
             ),
             (
                 "Okta", "access_denied&error_description=Policy+evaluation+failed+for+this", ["offline_access"],
