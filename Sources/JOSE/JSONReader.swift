@@ -5,15 +5,16 @@ extension JSON {
         public let description: String
     }
 
-    /// Parses one JSON document strictly: UTF-8 without a byte order mark, nothing after the value, no repeated member,
-    /// and at most 64 levels of arrays and objects.
+    /// Parses one JSON document strictly: UTF-8 without a byte order mark, nothing after the value, no member with two
+    /// different values, and at most 64 levels of arrays and objects.
     ///
     /// A surrogate without its other half, which the grammar permits (RFC 8259 §8.2), becomes U+FFFD in a value: some
     /// servers cut a name in the middle of a character. In the name of a member it is an error. So are bytes that are
     /// not UTF-8 (RFC 8259 §8.1, RFC 7519 §7.2 step 10).
     ///
     /// RFC 8259 does not forbid repeated members, and lets readers set limits (§4, §9). RFC 7515 §4, RFC 7519 §4 and
-    /// RFC 8725 §2.3 explain why a reader for access decisions must not guess.
+    /// RFC 8725 §2.3 explain why a reader for access decisions must not guess. If all values are equal, as where two
+    /// settings of a Keycloak add one claim, there is nothing to guess.
     ///
     /// - Parameter bytes: The document in UTF-8.
     /// - Throws: ``ParseError``.
@@ -91,7 +92,11 @@ private struct JSONReader {
             skipWhitespace()
             guard take(UInt8(ascii: ":")) else { throw error("expected ':'") }
             skipWhitespace()
-            guard object.insert(name, try value()) else { throw error("a member is repeated") }
+            let value = try value()
+            // Not the subscript, in which a null is absent.
+            guard object.insert(name, value) || object.members.contains(.init(name: name, value: value)) else {
+                throw error("a member has two values")
+            }
             skipWhitespace()
             if take(UInt8(ascii: "}")) { return object }
             guard take(UInt8(ascii: ",")) else { throw error("expected ',' or '}'") }

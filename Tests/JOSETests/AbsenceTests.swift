@@ -31,8 +31,8 @@ import Testing
         #expect(object[nonEmpty: "a"] == ([nil, .null, ""].contains(value) ? nil : value))
     }
 
-    @Test(arguments: [#"{"a":null,"a":1}"#, #"{"a":1,"a":null}"#, #"{"a":null,"a":null}"#])
-    func `a member that is repeated is refused, also as null`(text: String) {
+    @Test(arguments: [#"{"a":null,"a":1}"#, #"{"a":1,"a":null}"#])
+    func `a member with two values is refused, also if one is null`(text: String) {
         #expect(throws: JSON.ParseError.self) { try JSON(parsing: text) }
     }
 

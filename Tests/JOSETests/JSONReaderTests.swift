@@ -97,7 +97,7 @@ import Testing
         #expect(throws: JSON.ParseError.self) { try JSON(parsing: document + "!") }
     }
 
-    @Test func `a large object finds its last member and refuses a repeated one`() throws {
+    @Test func `a large object finds its last member and refuses one with two values`() throws {
         let members = (0..<60_000).map { "\"member\($0)\":\($0)" }
         let object = try JSON(parsing: "{" + members.joined(separator: ",") + "}")
         #expect(object["member59999"] == 59_999)
