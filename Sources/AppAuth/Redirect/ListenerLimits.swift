@@ -1,7 +1,7 @@
 /// The limits of the listener's connections. Tests shorten the times.
 package struct ListenerLimits: Sendable {
-    /// The largest request head in bytes.
-    package var headBytes = 16 << 10
+    /// The largest request head in bytes. All programs on a host share its cookies, whatever their ports.
+    package var headBytes = 128 << 10
     /// The largest form of a `response_mode=form_post` in bytes.
     package var formBytes = 16 << 10
     /// The time for a request to arrive, measured from the connection, and for a response to be sent.

@@ -16,7 +16,7 @@ internal import JOSE
 /// ``finish(with:)`` shows the outcome.
 ///
 /// Everything else gets a short response or is closed in time, and changes only ``ignoredRequests``: other paths, hosts
-/// and methods, input that is not HTTP, and slow or silent connections. A request may take 5 s and its head 16 KiB. At
+/// and methods, input that is not HTTP, and slow or silent connections. A request may take 5 s and its head 128 KiB. At
 /// most 64 connections are open. A further one evicts the connection with the least progress, the oldest first.
 ///
 /// One thread serves all connections, from the initializer to ``close()``. The deinitializer also calls ``close()``.

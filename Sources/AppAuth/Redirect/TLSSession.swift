@@ -13,8 +13,9 @@ final class TLSSession {
     private let pointer: OpaquePointer?
     private let tls: ListenerTLS
     private var received = 0
-    /// More than the handshake of any browser and the largest request together.
-    static let mostReceived = 64 << 10
+    private var isEstablished = false
+    /// More than the handshake of any browser, and more than that and the largest request together.
+    static let mostOfHandshake = 64 << 10, mostReceived = 256 << 10
 
     init(_ tls: ListenerTLS) { (self.tls, pointer) = (tls, shims_tls_session_new(tls.pointer)) }
 
@@ -26,14 +27,17 @@ final class TLSSession {
     func open(_ bytes: ArraySlice<UInt8>) throws(Failure) -> ArraySlice<UInt8>? {
         received += bytes.count
         let isTaken = bytes.withUnsafeBufferPointer { shims_tls_put(pointer, $0.baseAddress, $0.count) }
-        guard isTaken == 1, received <= Self.mostReceived else { throw Failure(obstacle: nil) }
+        let limit = isEstablished ? Self.mostReceived : Self.mostOfHandshake
+        guard isTaken == 1, received <= limit else { throw Failure(obstacle: nil) }
         var plain: [UInt8] = []
         // The largest record (RFC 8446 §5.1).
         var record = [UInt8](repeating: 0, count: 16 << 10)
         while true {
             let count = Int(shims_tls_read(pointer, &record, Int32(record.count)))
             switch count {
-            case 1...: plain += record[..<count]
+            case 1...:
+                isEstablished = true
+                plain += record[..<count]
             case _ where !plain.isEmpty: return plain[...]
             case SHIMS_TLS_NEEDS_MORE: return nil
             case SHIMS_TLS_ENDED: return []

@@ -16,7 +16,7 @@ struct Crowd: Sendable {
         let form = Self.form
         port = authority.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
         self.authority = authority
-        let longest = String(repeating: "x", count: 16 << 10)
+        let longest = String(repeating: "x", count: 128 << 10)
         wrong = [
             (request("/callback?code=stolen&state=wrong", host: authority), 400),
             (request("/callback?error=access_denied&state=", host: authority), 400),

@@ -88,9 +88,12 @@ struct SecureListenerTests {
     }
 
     @Test func `a head that is too large is refused, and the sender can read why`() async throws {
-        let field = "X: " + String(repeating: "x", count: 60_000)
-        #expect(try await curl("-H", field, listener.redirectURI).contains("HTTP/1.1 431 "))
-        try await expectService(listener)
+        let field = "X: " + String(repeating: "x", count: 70_000)
+        try await expectService(listener, "-H", field)
+        // curl 7.88 sends 128 KiB of a head and no more, which is just the usual limit.
+        let strict = try Self.listener(files) { $0.headBytes = 64 << 10 }
+        #expect(try await curl("-H", field, strict.redirectURI).contains("HTTP/1.1 431 "))
+        try await expectService(strict)
     }
 
     @Test func `a page larger than the buffers of the kernel arrives whole`() async throws {
