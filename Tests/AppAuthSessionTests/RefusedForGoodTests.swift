@@ -22,6 +22,11 @@ struct RefusedForGoodTests {
         .status(status, json: ["error": .string(code)])
     }
 
+    /// Gitea's words.
+    private static func gitea(_ description: JSON) -> Fault {
+        .status(.badRequest, json: ["error": "unauthorized_client", "error_description": description])
+    }
+
     private func expect(_ tested: Case) async throws {
         try await World.run { world in
             let store = TestStore()
@@ -66,6 +71,17 @@ struct RefusedForGoodTests {
     func `a refresh token that worked before, and is refused twice, needs the user`(code: String) async throws {
         try await expect(Case(fault: Self.oauth(code), expected: [false, true, true]))
         try await expect(Case(fault: Self.oauth(code), expected: [false, false], hasRefreshed: false))
+    }
+
+    @Test(
+        arguments: [
+            ("unable to parse refresh token", true), ("token was already used", true),
+            ("client is not authorized", false),
+        ] as [(JSON, Bool)])
+    func `a provider that names the refresh token needs the user the second time`(words: JSON, isOfToken: Bool)
+        async throws
+    {
+        try await expect(Case(fault: Self.gitea(words), expected: [false, isOfToken], hasRefreshed: false))
     }
 
     @Test(

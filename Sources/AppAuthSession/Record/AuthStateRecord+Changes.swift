@@ -82,7 +82,7 @@ extension AuthStateRecord {
         let isRefusal = error.code == .invalidIDToken || isOfToken
         let backoff = RefreshBackoff(
             error, after: backoff, isRefusal: isRefusal && !error.isTemporary && error.outcome == .refused,
-            isUnproven: isOfToken && !hasRefreshed, at: now, jitter: jitter)
+            isUnproven: isOfToken && !hasRefreshed && !error.namesRefreshToken, at: now, jitter: jitter)
         self.backoff = backoff
         return backoff
     }
@@ -108,5 +108,12 @@ extension AuthError {
     fileprivate var refusesRefreshToken: Bool {
         guard ![.invalidClient, "invalid_scope", "invalid_dpop_proof"].contains(code) else { return false }
         return [400, 401, 422].contains(httpStatus) || server != nil && httpStatus.map { $0 == 403 || $0 < 300 } == true
+    }
+
+    /// Whether the provider says in words that the refresh token is the reason. Gitea and Forgejo have the code
+    /// `unauthorized_client` for one that has ended or was used.
+    fileprivate var namesRefreshToken: Bool {
+        let said = server?.errorDescription?.lowercased() ?? ""
+        return said.contains("refresh token") || said.contains("token was already used")
     }
 }
