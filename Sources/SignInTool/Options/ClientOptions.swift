@@ -99,7 +99,10 @@ struct ClientOptions: ParsableArguments, Sendable {
         if let assertionFile {
             return (nil, .assertion(named: try assertionFile.absolutePath))
         }
-        let secret = try secretFile.map { try SecretFile.read($0, of: "--client-secret-file") }
+        // RFC 6749 §2.3.1 allows an empty secret. Public clients of Reddit and Cloud Foundry have one.
+        let secret = try secretFile.map {
+            try SecretFile.read($0, of: "--client-secret-file", mayBeEmpty: method == .basic)
+        }
         switch (method, secret) {
         case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
         case (.post, let secret?): return (secret, .clientSecretPost(secret))

@@ -10,7 +10,27 @@ import Testing
 extension RealServer {
     /// What is sent to the authorization endpoint.
     static let requests: [RealServer] =
-        [endpointParameters, equalParameters, ownedParameters, prompts, pkce, pushed].flatMap(\.self)
+        [endpointParameters, equalParameters, ownedParameters, prompts, pkce, pushed, [emptySecret]].flatMap(\.self)
+
+    private static let emptySecret = RealServer(
+        "Reddit, Cloud Foundry", 2022, "a public client has an empty secret", "--client-auth basic sends it"
+    ) {
+        try await withDesk { fixture in
+            let server = try WrittenServer()
+            server["/token"] = .json(["access_token": "a", "token_type": "Bearer", "expires_in": 60])
+            let line = [
+                "client-credentials", "--token-endpoint", server.origin + "/token", "--client-id", "cf", "--json",
+                "--client-secret-file", "/dev/null",
+            ]
+            let token = try await fixture.start(line + ["--client-auth", "basic"]).outcome().result()
+            #expect(token["access_token"] == "a")
+            #expect(server.credentials == ["Basic " + Data("cf:".utf8).base64EncodedString()])
+            // A file that is empty by mistake is no secret.
+            let message = try await fixture.start(line).outcome().failure(1, "invalid_configuration")
+            #expect(message == "--client-secret-file: /dev/null: expected a secret, found an empty file")
+            #expect(server.requests.count == 1)
+        }
+    }
 
     /// The query of the endpoint, the options of the sign-in, and the `prompt` of the request.
     private static let endpointParameters: [RealServer] =

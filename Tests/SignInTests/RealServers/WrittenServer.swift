@@ -24,6 +24,8 @@ final class WrittenServer: Sendable {
     var requests: [String] { server.requests.map { "\($0.method) \($0.target)" } }
     /// The values of the field Accept.
     var accepted: [String] { server.requests.compactMap { $0.headers["accept"] } }
+    /// The values of the field Authorization.
+    var credentials: [String] { server.requests.compactMap { $0.headers["authorization"] } }
     var bodies: [String] { server.requests.map { String(decoding: $0.body, as: UTF8.self) } }
 
     /// A page by its path, or by its method and path.
