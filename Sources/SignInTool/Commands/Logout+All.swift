@@ -38,7 +38,7 @@ extension Logout {
         _ ended: [SignedOut], _ failures: [(location: String, error: AuthError)], _ console: Console
     ) throws -> Int32 {
         let failed = failures.map { location, error in
-            (location, error, message: error.message(for: ["--store", Status.option(location)]))
+            (location, error, message: error.message(for: ["--store", location]))
         }
         let sessions = ended.map { signedOut in
             var json = signedOut.json

@@ -60,9 +60,6 @@ struct Status: Command {
         listed.isEmpty ? "No session is stored." : listed.map(\.text).joined(separator: "\n\n")
     }
 
-    /// Returns the argument of `--store` for a location.
-    static func option(_ location: String) -> String { location.hasPrefix("keyring:") ? "keyring" : location }
-
     /// Returns the sessions and the profiles that are signed out. What cannot be read is noted.
     func list(_ console: Console, _ limit: Duration) async throws -> (listed: [ListedSession], unreadable: [JSON]) {
         // A misspelled profile is an error, not one that is signed out.
@@ -91,7 +88,7 @@ struct Status: Command {
             unreadable.removeAll { [.noLibrary, .noBus, .noService].contains($0.error.storeProblem) }
         }
         func message(_ store: any TokenStore, _ error: AuthError) -> String {
-            error.message(for: ["--store", Self.option(store.shownLocation)])
+            error.message(for: ["--store", store.shownLocation])
         }
         // If nothing can be read, "no session" would be a guess.
         if !listed.contains(where: { $0.record != nil }), let last = unreadable.popLast() {
