@@ -37,6 +37,9 @@ public final class CurlTransport: HTTPTransport {
         /// The servers on loopback that requests to http URLs are sent to. The default is
         /// ``LoopbackServers/ofTrustedUsers``.
         public var loopbackServers = LoopbackServers.ofTrustedUsers
+        /// The time for a response, in place of the limit of a request that has a shorter one. A refresh lock that another
+        /// machine can take over (``PostgreSQLTokenStore``) is not held so long.
+        package var patience = Duration.zero
 
         /// Creates a configuration.
         public init(
@@ -136,6 +139,8 @@ public final class CurlTransport: HTTPTransport {
     ///   unusable URL, certificate file or key; `.unavailable` without libcurl 7.80 or newer. `CancellationError`.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         let worker = try startedWorker()
+        var request = request
+        request.limits.total = max(request.limits.total, configuration.patience)
         var (isRepeated, confirmed) = (false, UnknownServer.Address?.none)
         while true {
             do { return try await worker.perform(request, confirmed: confirmed) } catch let unknown as UnknownServer {

@@ -77,9 +77,13 @@ struct Token: Command {
     }
 
     static func result(_ token: AccessToken, _ record: AuthStateRecord) -> JSON {
-        [
+        var result: JSON.Object = [
             "access_token": .string(token.value.reveal()), "token_type": .string(token.type.rawValue),
             "expires_at": record.expiry, "scope": .string(record.scope.spaceDelimited ?? ""),
         ]
+        // Without them, some APIs cannot be called: `instance_url` of Salesforce, `patient` of SMART on FHIR.
+        let more = record.additionalParameters
+        if !more.members.isEmpty { result["additional_parameters"] = .object(more) }
+        return .object(result)
     }
 }

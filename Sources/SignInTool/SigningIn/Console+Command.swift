@@ -11,6 +11,7 @@ extension Console {
         var configuration = CurlTransport.Configuration(userAgent: ProgramVersion.userAgent)
         configuration.additionalRoots = options.caFile.map { [$0] } ?? []
         configuration.proxyAuthentication = options.proxyAuthentication ?? .basic
+        configuration.patience = options.timeout?.duration ?? .zero
         var environment = Environment.live
         environment.transport = CurlTransport(configuration)
         environment.lockPatience.limit = min(environment.lockPatience.limit, limit.forWaits)

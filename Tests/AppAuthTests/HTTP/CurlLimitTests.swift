@@ -23,6 +23,27 @@ struct CurlLimitTests {
         #expect(error?.message == "no complete response from 127.0.0.1 within 400 ms")
     }
 
+    @Test(arguments: [(Duration.seconds(30), true), (.milliseconds(100), false)])
+    func `a transport may wait longer than a request asks for, and not less`(patience: Duration, isLonger: Bool)
+        async throws
+    {
+        let server = try RawServer { connection in
+            try connection.readRequest()
+            // The limit of the request passes, and nothing else happens.
+            if !connection.hasEnded(within: 900) { try connection.reply(body: "late") }
+        }
+        var configuration = CurlTransport.Configuration(proxy: .none)
+        configuration.patience = patience
+        let request = server.get(limits: .with(total: .milliseconds(300)))
+        let transport = CurlTransport(configuration)
+        if isLonger {
+            #expect(try await transport.send(request).body == Array("late".utf8))
+        } else {
+            let error = await authError { try await transport.send(request) }
+            #expect(error?.message == "no complete response from 127.0.0.1 within 300 ms")
+        }
+    }
+
     @Test func `a server that never responds ends the wait as perhaps processed`() async throws {
         let server = try RawServer { connection in
             try connection.readRequest()

@@ -1,9 +1,13 @@
+import AppAuth
+import AppAuthTestProvider
+import ArgumentParser
 import Foundation
 import HTTPTypes
 import JOSE
-import AppAuthTestProvider
 import TestFixtures
 import Testing
+
+@testable import SignInTool
 
 @Suite(.timeLimit(.minutes(5)))
 struct TokenTests {
@@ -24,6 +28,31 @@ struct TokenTests {
             #expect(fixture.provider.log.count == requests)
             #expect(try fixture.session() == session)
         }
+    }
+
+    @Test func `what the provider says beside the tokens is in the JSON`() async throws {
+        try await withDesk { fixture in
+            let more: JSON.Object = ["instance_url": "https://eu.example", "patient": "p-1"]
+            fixture.provider.fault(
+                .editDocument { for member in more.members { $0[member.name] = member.value } }, at: .token)
+            try await fixture.signIn()
+            for _ in 1...2 {
+                let json = try await fixture.run("token", "--json").result()
+                #expect(json["additional_parameters"] == .object(more))
+            }
+            // A response that has none leaves them.
+            let refreshed = try await fixture.start(["token", "--json", "--force-refresh"]).outcome().result()
+            #expect(refreshed["additional_parameters"] == .object(more))
+        }
+    }
+
+    @Test func `a time limit of the user’s holds for each response too`() throws {
+        let line = ["token", "--timeout", "80"]
+        let command = try #require(try Tool.parseAsRoot(line) as? any Command)
+        let console = Console(
+            command, arguments: line, line: SignInLine(line), input: StandardInput(), limit: .seconds(80))
+        let transport = try #require(console.environment.transport as? CurlTransport)
+        #expect(transport.configuration.patience == .seconds(80))
     }
 
     @Test(arguments: [["--force-refresh"], ["--min-validity", "7200"]])
