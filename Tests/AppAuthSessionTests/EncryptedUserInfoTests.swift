@@ -67,7 +67,7 @@ struct EncryptedUserInfoTests {
                 ("a matching key", try JWS.sign(claims, header: ["kid": "other"], with: other), [:]),
                 ("found neither", claims.serialized(), ["cty": "text/plain"]), ("three parts", "[]", [:]),
                 ("three parts", try recipient.encrypt(claims.serialized(), [:]), ["cty": "JWT"]),
-                ("names", #"{"sub":"248289761001","sub":"248289761001"}"#, [:]),
+                ("names", #"{"sub":"248289761001","sub":"248289761002"}"#, [:]),
             ]
             for (what, content, header) in cases {
                 let body = Array(try recipient.encrypt(content, header).utf8)

@@ -43,7 +43,7 @@ struct UserInfoTests {
 
     @Test(arguments: [
         Fault.htmlPage, .respond(.json(["248289761001"])),
-        .respond(Reply(.ok, type: "application/json", #"{"sub":"248289761001","sub":"248289761001"}"#)),
+        .respond(Reply(.ok, type: "application/json", #"{"sub":"248289761001","sub":"248289761002"}"#)),
         .respond(Reply(.ok, type: "application/jwt", #"{"sub":"248289761001"}"#)),
         .respond(Reply(.ok, type: "text/plain", "sub: 248289761001")), .redirect(to: "https://evil.example"),
         .status(.internalServerError),

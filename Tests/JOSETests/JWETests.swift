@@ -125,9 +125,9 @@ import Testing
         #expect(throws: JOSEError.self) { try JWE(compact: try token { $0[name] = value }) }
     }
 
-    @Test func `a name that is repeated is refused`() throws {
+    @Test func `a member with two values is refused`() throws {
         let rest = try token { _ in }.drop { $0 != "." }
-        let header = Base64URL.encode(Array(#"{"alg":"RSA-OAEP","enc":"A128GCM","alg":"RSA-OAEP"}"#.utf8))
+        let header = Base64URL.encode(Array(#"{"alg":"RSA-OAEP","enc":"A128GCM","alg":"RSA-OAEP-256"}"#.utf8))
         #expect(throws: JOSEError.self) { try JWE(compact: header + rest) }
     }
 

@@ -45,8 +45,8 @@ struct DiscoveryResponseTests {
     @Test(arguments: [
         ("", false), ("<!doctype html><title>Welcome</title>", false), ("[ISSUER]", false), ("null", false),
         (#"{"issuer":"ISSUER""#, false), (#"{"issuer":"ISSUER"}{}"#, false), (#"{"issuer":"ISSUER",}"#, false),
-        ("\u{FEFF}{\"issuer\":\"ISSUER\"}", true), (#"{"issuer":"ISSUER","issuer":"ISSUER"}"#, false),
-        (#"{"issuer":"ISSUER","a":1,"a":1}"#, false), (#"{"issuer":"ISSUER","a":{"b":1,"b":2}}"#, false),
+        ("\u{FEFF}{\"issuer\":\"ISSUER\"}", true), (#"{"issuer":"ISSUER","issuer":"ISSUER/"}"#, false),
+        (#"{"issuer":"ISSUER","a":1,"a":1}"#, true), (#"{"issuer":"ISSUER","a":{"b":1,"b":2}}"#, false),
         (#"{"issuer":"ISSUER","\ud800":"a"}"#, false), (#"{"issuer":"ISSUER","a":"# + nested(64) + "}", false),
         (#"{"issuer":"ISSUER","a":"# + nested(63) + "}", true), (#" {"issuer":"ISSUER","a":1,"b":1} "#, true),
         (#"{"issuer":"ISSUER","a":"\ud800"}"#, true),

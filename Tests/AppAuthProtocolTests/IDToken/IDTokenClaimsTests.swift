@@ -152,7 +152,7 @@ struct IDTokenClaimsTests {
         _ = try Signer.verifier().verify(signer.token(typ: typ), keys: signer.keys, expecting: .usual)
     }
 
-    @Test(arguments: ["[]", "1", #"{"iss":"https://op.example","iss":"https://op.example"}"#, "{", ""])
+    @Test(arguments: ["[]", "1", #"{"iss":"https://op.example","iss":"https://op.example/"}"#, "{", ""])
     func `a payload that is not one strict JSON object is refused`(payload: String) throws {
         let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"key-1"}"#.utf8))
         let input = header + "." + Base64URL.encode(Array(payload.utf8))

@@ -51,7 +51,7 @@ struct TokenResponseTests {
 
     @Test(arguments: [
         "", "a", "[]", "null", #""access_token""#, #"{"access_token":"a","token_type":"Bearer"}x"#,
-        #"{"access_token":"a","access_token":"a","token_type":"Bearer"}"#,
+        #"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
         #"{"access_token":"a","token_type":"Bearer""#,
     ])
     func `a body that is not one strict JSON object is refused`(body: String) {
