@@ -138,7 +138,12 @@ package struct Folder: Sendable {
         while isOurs(denied) == nil, denied != parent(of: denied) { denied = parent(of: denied) }
         var status = stat()
         guard let isOurs = isOurs(denied), lstat(denied, &status) == 0 else { return nil }
-        guard isOurs else { return "\(denied) belongs to another user: \(wayOut)" }
+        guard isOurs else {
+            let isInHome = (try? HomeFolder.path(for: denied)).map { denied.hasPrefix($0 + "/") } ?? false
+            guard status.st_uid == 0, isInHome else { return "\(denied) belongs to another user: \(wayOut)" }
+            let line = ["sudo", "chown", "-R", "\(geteuid())", denied].shellLine
+            return "\(denied) belongs to root, perhaps since a command with sudo. To take it back: \(line)"
+        }
         let mode = status.st_mode & S_IFMT == S_IFDIR ? "700" : "600"
         return "To restore its mode: \(["chmod", mode, denied].shellLine)"
     }

@@ -107,6 +107,26 @@ struct AnothersFolderTests {
         }
     }
 
+    /// An earlier command with sudo has made it.
+    @Test func `in the home folder, the user is told how to take back what is root’s`() async {
+        await #expect(processExitsWith: .success) {
+            let home = FileManager.default.temporaryDirectory.appending(path: "home-\(UUID().uuidString)").path
+            let folder = home + "/state"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: home) }
+            try #require(chown(home, 65534, 65534) == 0 && chmod(folder, 0o700) == 0)
+            try #require(seteuid(65534) == 0)
+            let messages = [home, "/elsewhere"].map { home in
+                setenv("HOME", home, 1)
+                return AuthError.unopened(folder + "/a", "file:a", "cannot be read", errno: EACCES).message
+            }
+            try #require(seteuid(0) == 0)
+            let line = "perhaps since a command with sudo. To take it back: sudo chown -R 65534 \(folder)"
+            try #require(messages[0].hasSuffix(". \(folder) belongs to root, \(line)"))
+            try #require(messages[1].contains("\(folder) belongs to another user: run this as that user"))
+        }
+    }
+
     @Test func `the lock of a keyring's session is not created there`() async throws {
         try await withFolder(of: Self.nobody) { folder in
             let place = Folder(of: "\(folder)/a.lock", location: "keyring:a")
