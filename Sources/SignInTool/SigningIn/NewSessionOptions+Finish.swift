@@ -12,12 +12,26 @@ extension NewSessionOptions {
         note(record, in: store, console)
         var result = record.summary
         result["userinfo"] = userinfo
-        try console.succeed(.object(result), text: text(record, userinfo))
+        let text = text(record, await namesake(of: record), userinfo)
+        try console.succeed(.object(result), text: text)
         await state.finishRevoking(before: deadline)
         return 0
     }
 
-    private func text(_ record: AuthStateRecord, _ userinfo: JSON?) -> String {
+    /// Another profile with the same session. A browser that is signed in chooses the user, who may have meant another account.
+    private func namesake(of record: AuthStateRecord) async -> Profile? {
+        guard let profile, let user = record.idToken, let stores = try? StateFolder.storesWithProfiles(),
+            let entries = try? await StateFolder.entries(stores.filter { $0.profile != nil && $0.profile != profile })
+        else { return nil }
+        return entries.first { entry in
+            guard let other = try? entry.record.get(), let found = other.idToken, other.end == nil else { return false }
+            return found.subject.isExactly(user.subject) && found.issuer.isExactly(user.issuer)
+                && other.client.id.isExactly(record.client.id) && other.resources == record.resources
+                && other.scope == record.scope
+        }?.profile
+    }
+
+    private func text(_ record: AuthStateRecord, _ namesake: Profile?, _ userinfo: JSON?) -> String {
         let name = profile.map { ", with the profile \($0.name)" } ?? ""
         var lines = ["Signed in at \(record.client.provider.issuer) as \(record.userDescription)\(name)."]
         if let date = record.accessToken?.expiresAt {
@@ -27,6 +41,12 @@ extension NewSessionOptions {
             record.renewsItself ? "The session is refreshed when needed." : "There is no refresh token.")
         if let scope = record.scopeNotGranted.spaceDelimited {
             lines.append("The provider has not granted these scopes: \(scope.foundText).")
+        }
+        if let namesake {
+            lines.append(
+                "The profile \(namesake.name) is signed in as the same user. For another account, sign in with: "
+                    + "\(SignInLine(["login", "--profile", profile?.name ?? "", "--prompt", "select_account"]).shellLine)"
+            )
         }
         if let userinfo { lines += userinfo.lines }
         return lines.map(\.onOneLine).joined(separator: "\n")

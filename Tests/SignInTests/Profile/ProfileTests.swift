@@ -38,6 +38,23 @@ struct ProfileTests {
         }
     }
 
+    @Test func `a second profile with the same session is said to be, as the browser may have chosen the user`()
+        async throws
+    {
+        try await withTwoProfiles { fixture in
+            func signedIn(_ more: [String]) async throws -> String {
+                try await fixture.start(fixture.loginArguments(more).filter { $0 != "--json" }).outcome().output
+            }
+            let line = "For another account, sign in with: sign-in login --profile private --prompt select_account\n"
+            let second = try await signedIn(["--profile", "private"])
+            #expect(second.contains("The profile work is signed in as the same user. \(line)"), "\(second)")
+            // Other scopes are another purpose, and a profile is no namesake of its own.
+            #expect(try await !signedIn(["--profile", "mail", "--scope", "openid email"]).contains("the same user"))
+            _ = try await fixture.run("logout", "--local", "--profile", "work")
+            #expect(try await !signedIn(["--profile", "private"]).contains("the same user"))
+        }
+    }
+
     @Test func `the profile in use applies if the command line names no session`() async throws {
         try await withTwoProfiles { fixture in
             try await fixture.signIn()
