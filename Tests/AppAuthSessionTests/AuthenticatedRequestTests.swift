@@ -190,6 +190,18 @@ struct AuthenticatedRequestTests {
         }
     }
 
+    @Test func `a token that another caller has renewed is replaced, however often`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let old = try await state.freshAccessToken()
+            for _ in 1...4 {
+                _ = try await state.freshAccessToken(forceRefresh: true)
+                #expect(await state.mayReplace(old, of: "api.example"))
+            }
+            #expect(world.provider.count(.token) == 5)
+        }
+    }
+
     @Test func `a token that has expired is refreshed before the first try`() async throws {
         try await World.run { world in
             let state = try await world.signIn()

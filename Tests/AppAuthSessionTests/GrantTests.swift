@@ -309,9 +309,11 @@ struct GrantTests {
         }
     }
 
-    @Test func `an ID token that cannot be verified is no session`() async throws {
+    @Test(arguments: ["aud", "at_hash"]) func `an ID token that cannot be verified is no session`(claim: String)
+        async throws
+    {
         try await World.run { world in
-            world.provider.fault(.editIDToken { $0.claims["aud"] = "another" }, at: .token)
+            world.provider.fault(.editIDToken { $0.claims[claim] = "another" }, at: .token)
             let client = try await confidentialClient(world)
             let error = await authError {
                 try await AuthState.present(password(), as: client, store: TestStore(), environment: world.environment)

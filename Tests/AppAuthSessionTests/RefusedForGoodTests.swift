@@ -73,6 +73,18 @@ struct RefusedForGoodTests {
         try await expect(Case(fault: Self.oauth(code), expected: [false, false], hasRefreshed: false))
     }
 
+    @Test func `a refusal that is repeated is told apart from a failure of the moment`() async throws {
+        try await World.run { world in
+            let state = try await world.signIn()
+            let refused = Self.oauth("unauthorized_client")
+            for (fault, isRefusedAgain) in [(refused, false), (refused, true), (.status(.badGateway), false)] {
+                world.provider.fault(fault, at: .token)
+                _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+                #expect(await state.record.backoff?.isRefusedAgain == isRefusedAgain)
+            }
+        }
+    }
+
     @Test(
         arguments: [
             ("unable to parse refresh token", true), ("token was already used", true),

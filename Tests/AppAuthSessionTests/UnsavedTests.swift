@@ -60,6 +60,20 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `so are those that the store rejects later`() async throws {
+        try await withRefusedTokens { _, store, state, _, ticks in
+            for isLast in [false, true] {
+                ticks.tick()
+                try await waitUntil { await !state.hasUnsavedTokens }
+                #expect(await store.record == state.record)
+                guard !isLast else { break }
+                await store.refuse(with: TestStore.Refusal(), after: 1)
+                #expect(await authError { try await state.freshAccessToken(forceRefresh: true) }?.code == .store)
+                await store.refuse(with: nil)
+            }
+        }
+    }
+
     @Test func `a sign-out that the store has rejected is stored after a while without a call`() async throws {
         try await withSession { _, store, state, ticks in
             await store.refuse(with: TestStore.Refusal())

@@ -24,7 +24,4 @@ public actor MemoryTokenStore: TokenStore {
 
     /// Waits for the lock among the tasks of this process.
     public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
-
-    /// How many tasks wait for the refresh lock.
-    package nonisolated var lockWaitingCount: Int { lock.waitingCount }
 }
