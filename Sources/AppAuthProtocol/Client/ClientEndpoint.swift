@@ -7,6 +7,8 @@ package struct ClientEndpoint: Sendable {
     package let environment: Environment
     /// The key that tokens are bound to; nil for bearer tokens.
     package let proof: DPoP?
+    /// Secrets that the server knows, in addition to those that are sent to it: no error may repeat them either.
+    package var known: [Secret] = []
 
     package init(client: Client, environment: Environment, proof: DPoP? = nil) {
         (self.client, self.environment, self.proof) = (client, environment, proof)
@@ -30,7 +32,7 @@ package struct ClientEndpoint: Sendable {
         _ form: FormParameters, to url: SecureURL, stage: AuthError.Stage, accepting type: String = "application/json",
         adjust: (inout FormParameters, inout HTTPFields) -> Void = { _, _ in }
     ) async throws -> TransportResponse {
-        var secrets: [Secret] = []
+        var secrets = known
         func request() async throws -> TransportRequest {
             var form = form
             var request = HTTPRequest(method: .post, url: url)

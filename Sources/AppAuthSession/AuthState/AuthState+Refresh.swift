@@ -106,7 +106,8 @@ extension AuthState {
                         at: record.client.provider)
                     request = try .refresh(token, parameters)
                 }
-                let endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
+                var endpoint = ClientEndpoint(client: record.client, environment: environment, proof: proof)
+                endpoint.known = [record.accessToken?.value].compactMap(\.self)
                 return (parameters, .success(try await endpoint.send(request, stage: .refresh)))
             } catch { return (parameters, .failure(Self.authError(error))) }
         }
