@@ -66,9 +66,10 @@ struct ResponseHead: Sendable {
     }
 
     /// A page of the server, for example an uploaded file, gets an origin of its own, runs no scripts and sends no requests
-    /// (Content Security Policy Level 3 §6.3.2). It could use the session otherwise.
+    /// (Content Security Policy Level 3 §6.3.2). It could use the session otherwise. A browser keeps nothing (RFC 9111
+    /// §5.2.2.5): a page of the next program at this port, which may be another user's, could read it from the cache.
     private static let ofDocument = [
-        ("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"),
+        ("Content-Security-Policy", "sandbox"), ("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-store"),
     ]
 
     private static let ofWebSocket = [("Upgrade", "websocket"), ("Connection", "Upgrade")]
@@ -104,6 +105,6 @@ struct ResponseHead: Sendable {
     private static let dropped: Set = [
         "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie", "set-cookie2",
         "alt-svc", "clear-site-data", "strict-transport-security", "dpop-nonce", "service-worker-allowed",
-        "x-content-type-options",
+        "x-content-type-options", "cache-control",
     ]
 }

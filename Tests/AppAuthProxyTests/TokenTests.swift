@@ -54,7 +54,7 @@ import Testing
                 [
                     "Location: \(isElsewhere ? "https://other.example/v1/" : own)", "Set-Cookie: a=b", "X-Kept: 1",
                     "Alt-Svc: h3=\":443\"", "Access-Control-Allow-Origin: *", "Keep-Alive: timeout=5",
-                    "Service-Worker-Allowed: /", "Connection: content-length",
+                    "Service-Worker-Allowed: /", "Connection: content-length", "Cache-Control: max-age=600",
                 ])
         } _: { proxy in
             let response = try await proxy.exchange(ProxyFixture.request())
@@ -62,8 +62,9 @@ import Testing
             // A page of the server is not one of the proxy's origin.
             #expect(response.contains("\r\nContent-Security-Policy: sandbox\r\n"))
             #expect(response.contains("\r\nX-Content-Type-Options: nosniff\r\n"))
+            #expect(response.contains("\r\nCache-Control: no-store\r\n"))
             #expect(response.contains("\r\nX-Kept: 1\r\n"))
-            for name in ["Set-Cookie", "Alt-Svc", "Access-Control", "Keep-Alive", "Service-Worker"] {
+            for name in ["Set-Cookie", "Alt-Svc", "Access-Control", "Keep-Alive", "Service-Worker", "max-age"] {
                 #expect(!response.contains(name), "\(name)")
             }
             let other = try await proxy.exchange(ProxyFixture.request("GET /v1/elsewhere HTTP/1.1"))
