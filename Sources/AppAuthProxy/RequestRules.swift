@@ -62,6 +62,11 @@ package struct RequestRules: Sendable {
             throw ProxyResponse(
                 403, "foreign_origin", "Web pages of another origin may not send requests or link to this proxy.")
         }
+        // A page of any site can have addresses requested in advance (speculation rules), and Chromium says of these what it
+        // says of an address that the user has typed.
+        guard !head.isPrefetch else {
+            throw ProxyResponse(403, "foreign_origin", "Browsers may not request addresses of this proxy in advance.")
+        }
     }
 
     private func method(_ head: RequestHead) throws(ProxyResponse) -> HTTPRequest.Method {

@@ -27,6 +27,9 @@ import Testing
 
     private static func with(_ fields: String...) -> [String] { usual + fields }
 
+    /// As a browser sends an address that the user has typed.
+    private static let typed = with("Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
+
     private static func post(_ fields: String..., version: String = "HTTP/1.1") -> [String] {
         ProxyFixture.request("POST /v1/items \(version)") + fields
     }
@@ -104,6 +107,11 @@ import Testing
         Case("a null origin", usual, with("Origin: null"), 403),
         Case("the page", with("Sec-Fetch-Site: none"), with("Sec-Fetch-Site: cross-site"), 403),
         Case("an earlier page", usual, with("Sec-Fetch-Site: same-origin"), 403),
+        Case("a page in advance", typed, typed + ["Sec-Purpose: prefetch"], 403),
+        Case("a prerendered page", typed, typed + ["Sec-Purpose: prefetch;prerender"], 403),
+        Case("a page in advance of older browsers", typed, typed + ["Purpose: prefetch"], 403),
+        Case("a page in advance of Firefox", typed, typed + ["X-moz: prefetch"], 403),
+        Case("a page by a rule", typed, typed + ["Sec-Speculation-Tags: null"], 403),
         Case("another port", with("Sec-Fetch-Site: none"), with("Sec-Fetch-Site: same-site"), 403),
         Case("a WebSocket's method", webSocket(), webSocket("POST /v1/items HTTP/1.1"), 400),
         Case("its version of HTTP", webSocket(), webSocket("GET /v1/items HTTP/1.0"), 400),

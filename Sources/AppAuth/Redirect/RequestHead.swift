@@ -32,8 +32,11 @@ package struct RequestHead: Sendable, Hashable {
     package subscript(name: String) -> String? { fields.first { $0.name == name }?.value }
 
     /// Whether a browser requests the page in advance, before the user opens it.
-    var isPrefetch: Bool {
-        (self["sec-purpose"] ?? self["purpose"])?.lowercased().contains("prefetch") ?? false
+    package var isPrefetch: Bool {
+        fields.contains { field in
+            ["sec-purpose", "purpose", "x-moz"].contains(field.name) && field.value.lowercased().contains("prefetch")
+                || field.name == "sec-speculation-tags"
+        }
     }
 }
 
