@@ -88,6 +88,30 @@ struct HostileRoleTests {
         }
     }
 
+    /// For `format`, `pg_catalog` has no exact match.
+    @Test func `a function that fits better does not run in the statement of the article for superusers`() async throws
+    {
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+        let file = root.appending(path: "Sources/AppAuth/AppAuth.docc/Articles/SeveralMachines.md")
+        let article = try String(contentsOf: file, encoding: .utf8)
+        let start = try #require(article.range(of: "SELECT owner, database, prepared, ")?.lowerBound)
+        // The cluster of the tests takes no prepared transactions.
+        let statement = String(article[start...].prefix { $0 != "`" }).replacing(
+            "pg_prepared_xacts", with: "(SELECT 'a'::text AS gid, 1 AS owner, 2 AS database, 3 AS prepared) AS found")
+        try await withHostileRole { server, role in
+            try role.layTrap()
+            try role.run(
+                """
+                CREATE FUNCTION public.format(text, text) RETURNS text LANGUAGE plpgsql AS
+                $$ BEGIN PERFORM public.hit('format'); RETURN $1; END $$
+                """)
+            try role.runAsService(statement)
+            #expect(try role.hits() == "0")
+            try role.runAsService(statement.replacing("pg_catalog.", with: ""))
+            #expect(try role.hits() != "0")
+        }
+    }
+
     /// A relation in `pg_temp` comes before all others, unless the path says otherwise. An open connection does not check the
     /// table again, so it runs the administrator's function.
     @Test func `a temporary table of the same name is not used`() async throws {
