@@ -107,7 +107,7 @@ struct FoundTable: Sendable {
     /// A row for each owner that is not always trusted, and one if there is none. `$1` the number of the table.
     ///
     /// The owners that are always trusted are the role that has connected, superusers, and the database's owner. A role that it
-    /// is a member of is not, not even as the current one: before PostgreSQL 16, each role can make others its members, and a
+    /// is a member of is not, not even as the current one: before PostgreSQL 15, each role can make others its members, and a
     /// setting that a former owner of the database has left chooses the current one.
     ///
     /// What other roles create must not make this slow. So it reads to what the parts of the table refer, and hardly what refers

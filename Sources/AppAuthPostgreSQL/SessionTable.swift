@@ -115,7 +115,7 @@ struct SessionTable: Sendable {
     /// The channel of notifications about this table. Any role of the database can listen to it.
     var channel: String { name }
 
-    /// The payload of a notification about a row. It does not reveal the key.
+    /// The payload of a notification about a row. It does not show the key, but confirms one that is guessed.
     func payload(_ key: String) -> String { Base64URL.encode(Array(digest(key).prefix(18))) }
 
     /// The number of the advisory lock of a row. It is not secret: the server shows the locks that are held to all roles.

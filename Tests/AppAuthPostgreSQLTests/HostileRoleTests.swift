@@ -384,7 +384,7 @@ struct HostileRoleTests {
         }
     }
 
-    /// Before PostgreSQL 16, each role may make others its members.
+    /// Before PostgreSQL 15, each role may make others its members.
     @Test func `a role that has made the service its member is not trusted for that`() async throws {
         try await withHostileRole { server, role in
             try role.run("CREATE TABLE appauth_session (key text PRIMARY KEY, record bytea)")
