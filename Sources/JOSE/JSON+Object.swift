@@ -55,9 +55,9 @@ extension JSON {
             return value
         }
 
-        /// Adds a new member. Returns false if the name already exists.
+        /// Adds a member, unless it is there already. Returns false if the name has another value.
         package mutating func insert(_ name: String, _ value: JSON) -> Bool {
-            guard position(of: name) == nil else { return false }
+            if let position = position(of: name) { return members[position].value == value }
             append(name, value)
             return true
         }

@@ -92,11 +92,7 @@ private struct JSONReader {
             skipWhitespace()
             guard take(UInt8(ascii: ":")) else { throw error("expected ':'") }
             skipWhitespace()
-            let value = try value()
-            // Not the subscript, in which a null is absent.
-            guard object.insert(name, value) || object.members.contains(.init(name: name, value: value)) else {
-                throw error("a member has two values")
-            }
+            guard object.insert(name, try value()) else { throw error("a member has two values") }
             skipWhitespace()
             if take(UInt8(ascii: "}")) { return object }
             guard take(UInt8(ascii: ",")) else { throw error("expected ',' or '}'") }

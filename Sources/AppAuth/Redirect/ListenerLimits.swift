@@ -1,6 +1,6 @@
 /// The limits of the listener's connections. Tests shorten the times.
 package struct ListenerLimits: Sendable {
-    /// The largest request head in bytes. All programs on a host share its cookies, whatever their ports.
+    /// The largest request head in bytes. Programs on all ports of a host get the same cookies.
     package var headBytes = 128 << 10
     /// The largest form of a `response_mode=form_post` in bytes.
     package var formBytes = 16 << 10

@@ -12,12 +12,16 @@ extension AuthStateRecord {
         }
     }
 
+    /// Whether both sessions are the same user's; nil if one of them does not say whose it is.
+    func isOfUser(of other: AuthStateRecord) -> Bool? {
+        guard let user = idToken, let found = other.idToken else { return nil }
+        // OpenID Connect Core §5.7: the issuer, which may be a tenant's, and the subject together identify the user.
+        return found.subject.isExactly(user.subject) && found.issuer.isExactly(user.issuer)
+    }
+
     /// Throws if both sessions say whose they are, and that is not the same user.
     func requireUser(of former: AuthStateRecord) throws {
-        // OpenID Connect Core §5.7: the issuer, which may be a tenant's, and the subject together identify the user.
-        guard let user = former.idToken, let found = idToken,
-            !found.subject.isExactly(user.subject) || !found.issuer.isExactly(user.issuer)
-        else { return }
+        guard isOfUser(of: former) == false else { return }
         throw AuthError(
             .sessionReplaced, .store,
             "another user has signed in: \(userDescription), not \(former.userDescription). The stored session stays as "

@@ -12,21 +12,22 @@ extension NewSessionOptions {
         note(record, in: store, console)
         var result = record.summary
         result["userinfo"] = userinfo
-        let text = text(record, await namesake(of: record), userinfo)
-        try console.succeed(.object(result), text: text)
+        // The other sessions are read only for people.
+        let namesake = console.json ? nil : await namesake(of: record)
+        try console.succeed(.object(result), text: text(record, namesake, userinfo))
         await state.finishRevoking(before: deadline)
         return 0
     }
 
     /// Another profile with the same session. A browser that is signed in chooses the user, who may have meant another account.
     private func namesake(of record: AuthStateRecord) async -> Profile? {
-        guard let profile, let user = record.idToken, let stores = try? StateFolder.storesWithProfiles(),
+        guard let profile, let stores = try? StateFolder.storesWithProfiles(),
             let entries = try? await StateFolder.entries(stores.filter { $0.profile != nil && $0.profile != profile })
         else { return nil }
         return entries.first { entry in
-            guard let other = try? entry.record.get(), let found = other.idToken, other.end == nil else { return false }
-            return found.subject.isExactly(user.subject) && found.issuer.isExactly(user.issuer)
-                && other.client.id.isExactly(record.client.id) && other.resources == record.resources
+            guard let other = try? entry.record.get(), other.end == nil else { return false }
+            return record.isOfUser(of: other) == true && other.client.id.isExactly(record.client.id)
+                && other.resources == record.resources
                 && other.scope == record.scope
         }?.profile
     }
