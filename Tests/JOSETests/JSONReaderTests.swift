@@ -102,6 +102,9 @@ import Testing
         let object = try JSON(parsing: "{" + members.joined(separator: ",") + "}")
         #expect(object["member59999"] == 59_999)
         #expect(object["member60000"] == nil)
+        // Each repetition is compared with one member, not with all.
+        let repeated = Array(repeating: "\"member59999\":59999", count: 60_000)
+        #expect(try JSON(parsing: "{" + (members + repeated).joined(separator: ",") + "}") == object)
         #expect(throws: JSON.ParseError.self) {
             try JSON(parsing: "{" + (members + ["\"member30000\":1"]).joined(separator: ",") + "}")
         }
