@@ -66,7 +66,9 @@ struct FoundTable: Sendable {
         // A set compares by canonical equivalence, by which two roles can have one name. PUBLIC would be every role.
         let isTrusted = { (role: String) in role != "PUBLIC" && trusted.contains { $0.isExactly(role) } }
         var reason: String?
-        if let owned = owned.first(where: { !isTrusted($0.role) }) {
+        // The server returns them in any order. The owner of the table is said first, since the privileges may be from them: the
+        // words are in this order when they are sorted backwards.
+        if let owned = owned.filter({ !isTrusted($0.role) }).max(by: { ($0.what, $0.role) < ($1.what, $1.role) }) {
             reason = """
                 \(owned.what) \(table.fullName.foundText) belongs to the role \(owned.role.foundText), which could run code as \
                 \(role.foundText) or read the sessions. If that role is to be trusted, name it in trustedOwners. Otherwise, an \

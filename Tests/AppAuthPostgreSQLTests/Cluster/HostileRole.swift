@@ -1,3 +1,9 @@
+import AppAuth
+import AppAuthPostgreSQL
+import AppAuthProtocol
+import AppAuthSession
+import Testing
+
 /// A role of the database that may create objects in the schema `public`, as every role may in PostgreSQL 14, and that
 /// wants to run code as the role of the service.
 struct HostileRole {
@@ -17,6 +23,17 @@ struct HostileRole {
             GRANT CREATE ON SCHEMA public TO \(name);
             """)
         if let path { try server.sql("ALTER ROLE \(service) SET search_path = \(path)") }
+    }
+
+    /// Runs a test with a server and a hostile role there, and removes the role.
+    static func run(path: String? = nil, _ test: (Server, HostileRole) async throws -> Void) async throws {
+        try await Server.run { server in
+            let role = try HostileRole(of: server, path: path)
+            let result: Result<Void, any Error>
+            do { result = .success(try await test(server, role)) } catch { result = .failure(error) }
+            try role.remove()
+            try result.get()
+        }
     }
 
     /// Grants the service what it needs.
@@ -143,4 +160,24 @@ struct HostileRole {
         """
         format('CREATE DOMAIN public.%1$I AS pg_catalog.%1$I CHECK (public.hit(%2$L))', row.name, 'type ' || row.name)
         """)
+}
+
+extension PostgreSQLTokenStore {
+    /// Executes each kind of statement of a store.
+    func useAll() async throws {
+        try await prepare()
+        #expect(try await load() == nil)
+        for name in ["inserted", "changed"] {
+            try await put(.sample(name))
+            #expect(try await self.name == name)
+        }
+        var reports = changes.makeAsyncIterator()
+        await reports.next()
+        let lock = try await refreshLock()
+        #expect(await refreshLockHolder() != nil)
+        try await update(TokenStoreCall(grant: lock.grant)) { $0 = try .sample("under the lock") }
+        await reports.next()
+        lock.release()
+        try await put(nil)
+    }
 }

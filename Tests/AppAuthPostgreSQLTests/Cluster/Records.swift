@@ -1,4 +1,5 @@
 import AppAuth
+import AppAuthPostgreSQL
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
@@ -40,5 +41,14 @@ extension LocalProvider {
             signIn.browser = browser
             return try await signIn.run(store: store)
         }
+    }
+}
+
+extension PostgreSQLDatabase.Options {
+    /// Options for a test of a failure.
+    static var quick: Self {
+        var options = Self()
+        options.callTimeout = .seconds(1)
+        return options
     }
 }
