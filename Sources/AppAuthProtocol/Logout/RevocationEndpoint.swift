@@ -48,9 +48,11 @@ package struct RevocationEndpoint: Sendable {
     private func revoke(all tokens: [RevocableToken], at url: SecureURL) async -> [TokenRevocation] {
         // The refresh token first: most providers then end the access tokens too.
         let (refreshTokens, others) = (tokens.filter(\.isRefreshToken), tokens.filter { !$0.isRefreshToken })
-        let first = await revoke(refreshTokens, at: url)
+        var endpoint = ClientEndpoint(client: client, environment: environment)
+        endpoint.known = tokens.map(\.value)
+        let first = await revoke(refreshTokens, at: url, of: endpoint)
         let isRevoked = !first.isEmpty && first.allSatisfy { $0.error == nil }
-        let rest = await revoke(others, at: url).map { result in
+        let rest = await revoke(others, at: url, of: endpoint).map { result in
             // Ended with the refresh token. RFC 7009 §2.2 asks for a success, but Google, for one, says that it is invalid.
             let isOver = isRevoked && result.error?.code == "invalid_token"
             return isOver ? TokenRevocation(tokenTypeHint: result.tokenTypeHint, error: nil) : result
@@ -68,10 +70,12 @@ package struct RevocationEndpoint: Sendable {
     }
 
     /// Revokes the tokens at the same time, so that many take no longer than one.
-    private func revoke(_ tokens: [RevocableToken], at url: SecureURL) async -> [TokenRevocation] {
+    private func revoke(
+        _ tokens: [RevocableToken], at url: SecureURL, of endpoint: ClientEndpoint
+    ) async -> [TokenRevocation] {
         await withTaskGroup { group in
             for (index, token) in tokens.enumerated() {
-                group.addTask { (index, await revoke(token.value, token.typeHint, url)) }
+                group.addTask { (index, await revoke(token.value, token.typeHint, url, endpoint)) }
             }
             var errors = [AuthError?](repeating: nil, count: tokens.count)
             for await (index, error) in group { errors[index] = error }
@@ -79,11 +83,12 @@ package struct RevocationEndpoint: Sendable {
         }
     }
 
-    private func revoke(_ token: Secret, _ hint: String, _ url: SecureURL) async -> AuthError? {
+    private func revoke(
+        _ token: Secret, _ hint: String, _ url: SecureURL, _ endpoint: ClientEndpoint
+    ) async -> AuthError? {
         var form = FormParameters()
         form.append("token", token.reveal())
         form.append("token_type_hint", hint)
-        let endpoint = ClientEndpoint(client: client, environment: environment)
         do {
             let response = try await endpoint.post(form, to: url, stage: .revocation)
             // RFC 7009 §2.2: a success, even for a token that the server does not know.

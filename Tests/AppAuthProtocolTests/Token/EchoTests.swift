@@ -11,12 +11,14 @@ struct EchoTests {
     /// Responds to every request with an error that repeats one of its parameters, or without that the client's credentials.
     private struct Echo: HTTPTransport {
         let name: String
+        /// What it repeats instead.
+        var other: String?
         let seen = LockedValue<[String]>([])
 
         func send(_ exchange: TransportRequest) async throws -> TransportResponse {
             let form = FormParameters(decoding: String(decoding: exchange.body ?? [], as: UTF8.self))
             let header = exchange.head.headerFields[.authorization].map { String($0.dropFirst("Basic ".count)) }
-            let value = form?.values(name).first ?? header ?? ""
+            let value = other ?? form?.values(name).first ?? header ?? ""
             seen.withLock { $0.append(value) }
             let body: JSON = ["error": "invalid_request", "error_description": .string("unknown: \(value).")]
             return TransportResponse(
@@ -80,6 +82,20 @@ struct EchoTests {
             ])
         let error = refusal { try registration.client(at: provider) }
         #expect(error?.message.hasSuffix("found '[redacted]'") == true, "\(error as Any)")
+    }
+
+    @Test func `the revocation of a token does not show the other tokens of the session`() async throws {
+        let tokens = ["refresh_token", "access_token"].map {
+            RevocableToken(typeHint: $0, value: Secret("the \($0) of the session"))
+        }
+        let provider = try ProviderMetadata(
+            issuer: "https://op.example", endpoints: [.revocation: "https://op.example/revoke"])
+        for token in tokens {
+            let environment = Environment(transport: Echo(name: "token", other: token.value.reveal()))
+            let endpoint = RevocationEndpoint(client: Client(id: "c", provider: provider), environment: environment)
+            let errors = await endpoint.revoke(tokens).map(\.error?.server?.errorDescription)
+            #expect(errors == ["unknown: [redacted].", "unknown: [redacted]."])
+        }
     }
 
     @Test func `the request is not shown after the response was translated`() async throws {
