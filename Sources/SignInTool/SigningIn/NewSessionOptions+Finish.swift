@@ -13,17 +13,21 @@ extension NewSessionOptions {
         var result = record.summary
         result["userinfo"] = userinfo
         // The other sessions are read only for people.
-        let namesake = console.json ? nil : await namesake(of: record)
+        let namesake = console.json ? nil : await namesake(of: record, in: store)
         try console.succeed(.object(result), text: text(record, namesake, userinfo))
         await state.finishRevoking(before: deadline)
         return 0
     }
 
     /// Another profile with the same session. A browser that is signed in chooses the user, who may have meant another account.
-    private func namesake(of record: AuthStateRecord) async -> Profile? {
-        guard let profile, let stores = try? StateFolder.storesWithProfiles(),
-            let entries = try? await StateFolder.entries(stores.filter { $0.profile != nil && $0.profile != profile })
-        else { return nil }
+    private func namesake(of record: AuthStateRecord, in store: any TokenStore) async -> Profile? {
+        guard let profile, let stores = try? StateFolder.storesWithProfiles() else { return nil }
+        // A keyring that has just stored this session responds. Another one could keep the user waiting.
+        let others = stores.filter { other in
+            other.profile != nil && other.profile != profile
+                && (store is KeyringTokenStore || !(other.store is KeyringTokenStore))
+        }
+        guard let entries = try? await StateFolder.entries(others) else { return nil }
         return entries.first { entry in
             guard let other = try? entry.record.get(), other.end == nil else { return false }
             return record.isOfUser(of: other) == true && other.client.id.isExactly(record.client.id)

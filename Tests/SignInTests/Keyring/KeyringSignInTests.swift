@@ -271,6 +271,25 @@ struct KeyringSignInTests {
         }
     }
 
+    /// A keyring that does not respond would keep the user waiting.
+    @Test func `another profile in the keyring is looked for only after a sign-in that is kept there`() async throws {
+        try await withDesk { fixture in
+            try await fixture.withKeyring(.unlocked) { bus in
+                func namesAnother(_ more: [String]) async throws -> Bool {
+                    let arguments = fixture.loginArguments(more).filter { $0 != "--json" }
+                    return try await fixture.start(arguments, bus).outcome().output.contains("the same user")
+                }
+                for (more, expected) in [
+                    (keyring + ["--profile", "work"], false), (keyring + ["--profile", "private"], true),
+                    (["--profile", "file"], false),
+                ] {
+                    let names = try await namesAnother(more)
+                    #expect(names == expected, "\(more)")
+                }
+            }
+        }
+    }
+
     @Test func `twenty processes that need a token at once see one refresh`() async throws {
         try await withDesk { fixture in
             try await fixture.withKeyring(.unlocked) { bus in
