@@ -133,23 +133,25 @@ package struct RedirectRoutes: ConnectionRules {
             }
         }
         if oneTimeTargets[head.path] != nil { return ignore(template.response(410, pages.usedLink, for: head)) }
-        return ignore(.plain(404))
+        return .ignore(RedirectResponse.plain(404).bytes, obstacle(of: head))
     }
 
     /// The type of a TLS record with a handshake (RFC 8446 §5.1).
     private static let firstByteOfTLS: UInt8 = 22
 
-    /// The obstacle that a request to the right path under another address shows. Only names of loopback count: any web page
-    /// can send others.
+    /// The obstacle that a request to the right path under another address shows, or to a path that differs by a slash at
+    /// its end. Only names of loopback count: any web page can send others.
     private func obstacle(of head: RequestHead) -> BrowserObstacle? {
-        guard head.path == path || oneTimeTargets[head.path] != nil, let expected = authorities.first else {
-            return nil
-        }
+        let isExact = head.path == path || oneTimeTargets[head.path] != nil
+        let isWithinASlash = path.map { head.path == $0 + "/" || head.path + "/" == $0 } ?? false
+        guard let expected = authorities.first, isExact || isWithinASlash else { return nil }
         let parts = head.authority.split(separator: ":", omittingEmptySubsequences: false)
         let isLoopback =
             ["localhost", "127.0.0.1", "[::1]"].contains(parts.dropLast().joined(separator: ":"))
             && parts.last.flatMap { UInt16($0) } != nil
-        return isLoopback ? .otherAddress(head.authority, insteadOf: expected) : nil
+        guard isLoopback else { return nil }
+        let (found, wanted) = isExact ? ("", "") : (head.path, path ?? "")
+        return .otherAddress(head.authority + found, insteadOf: expected + wanted)
     }
 
     /// Some providers' pages deliver the code with `fetch()`. The browser asks first (Fetch Standard, CORS protocol). The

@@ -48,12 +48,11 @@ extension AuthError {
 
     fileprivate var saysNotThere: Bool { code == .invalidResponse || isUnreachable }
 
-    /// The status, or what is wrong with the document.
+    /// The status and what the server says, or what is wrong with the document.
     fileprivate func shortReason(at location: SecureURL) -> String {
         switch httpStatus {
-        case let status? where (300..<400).contains(status):
+        case let status? where status != 200:
             message.split(separator: "found ", maxSplits: 1).last.map(String.init) ?? "\(status)"
-        case let status? where status != 200: "\(status)"
         default: message.hasPrefix("\(location): ") ? String(message.dropFirst("\(location): ".count)) : message
         }
     }

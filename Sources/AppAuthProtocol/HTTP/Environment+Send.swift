@@ -42,9 +42,12 @@ extension Environment {
         let response = try await send(TransportRequest(request, limits: .document), stage: stage)
         guard response.status == .ok else {
             var error = response.unexpectedStatus(from: url, stage: stage)
-            // The message says where the document may be. The request had no secret that the server could repeat.
+            // The message says where the document may be, or why there is none. The request had no secret that the server could
+            // repeat.
             if response.status.kind == .redirection, let target = response.headerFields[.location] {
                 error.message += ", here to \(target.foundText)"
+            } else if response.status != .notFound, let words = response.words(hiding: []) {
+                error.message += ": \(words)"
             }
             throw error
         }

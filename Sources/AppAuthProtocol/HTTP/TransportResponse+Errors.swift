@@ -90,15 +90,20 @@ extension TransportResponse {
     }
 
     /// The server's own words about its error, in quotes.
-    private func words(hiding secrets: [Secret]) -> String? {
+    func words(hiding secrets: [Secret]) -> String? {
         explanation.map { Redaction(of: secrets).applied(to: $0).foundSentence }
     }
 
-    /// What a server says about its error, in JSON or in a plain text.
+    /// What a server says about its error: in JSON, in a plain text, or as the title of a page, which often is not the server's
+    /// but a firewall's.
     private var explanation: String? {
         guard let json = try? parsedBody else {
             // Far more than is shown, so that no token at the cut is shown in part.
             let text = String(decoding: body.prefix(64 << 10), as: UTF8.self)
+            if isPage {
+                return text.firstMatch(of: /<title[^>]{0,99}>\s{0,99}([^<\s][^<]{0,999})/.ignoresCase())
+                    .map { $0.1.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+            }
             return mediaType == "text/plain" ? text.split(whereSeparator: \.isNewline).first.map(String.init) : nil
         }
         return json.string == nil ? Self.sentence(in: json) ?? json["hint"]?.string : nil

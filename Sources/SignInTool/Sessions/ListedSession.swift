@@ -44,6 +44,7 @@ struct ListedSession: Sendable {
             "refresh_error": text(pause?.message), "id_token_error": text(idTokenError),
         ]
         for member in more.members { json[member.name] = member.value }
+        if !record.resources.isEmpty { json["resources"] = .array(record.resources.map(JSON.string)) }
         return .object(json)
     }
 
@@ -73,8 +74,10 @@ struct ListedSession: Sendable {
 
     private var details: [(name: String, value: String?, isSentence: Bool)] {
         let until = expiry.map { "until \($0)" + (record?.refreshToken == nil ? "" : ", then refreshed") }
+        let resources = record?.resources.map(\.shownURL).joined(separator: ", ") ?? ""
         return [
-            ("issuer", issuer?.shownURL, false), ("client", clientID?.shownName, true),
+            ("issuer", issuer?.shownURL, false), ("for", resources.isEmpty ? nil : resources, false),
+            ("client", clientID?.shownName, true),
             ("token", record?.end == nil ? until : nil, true), ("store", store.shownLocation, false),
             ("end", record?.announcedEnd.map { "sign in again before \($0.shown)" }, true),
             ("unused", record?.refreshDeadline.map { "it ends unless it is refreshed before \($0.shown)" }, true),

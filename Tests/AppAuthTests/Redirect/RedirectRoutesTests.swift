@@ -128,10 +128,13 @@ struct RedirectRoutesTests {
         arguments: [
             ("/cb?code=a", "localhost:4711", true), ("/cb", "127.0.0.1:4712", true), ("/cb", "[::1]:4712", true),
             ("/open/x", "localhost:4712", true), ("/other", "localhost:4711", false),
+            ("/cb/?code=a", "127.0.0.1:4711", true), ("/cb/", "localhost:4711", true),
+            ("/cb//", "127.0.0.1:4711", false),
+            ("/cb/", "evil.example:4711", false), ("/c", "127.0.0.1:4711", false),
             ("/cb", "evil.example:4711", false),
             ("/cb", "localhost:<b>", false), ("/cb", "localhost", false),
         ])
-    mutating func `a browser that comes to another loopback address is noticed`(
+    mutating func `a browser that comes to another loopback address, or is a slash off, is noticed`(
         path: String, host: String, isNoticed: Bool
     ) {
         _ = routes.oneTimeURL(secret: "x") { "https://a.example/end" }
@@ -140,9 +143,10 @@ struct RedirectRoutesTests {
             Array("GET \(path) HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8)[...], of: &request, in: .open)
         guard case .ignore(let response, let obstacle) = step else { return #expect(Bool(false), "\(step)") }
         let status = try? WireResponse(response).status
-        #expect(isNoticed ? status == 421 : [400, 421].contains(status))
+        #expect(status == (host == "127.0.0.1:4711" ? 404 : 421))
         #expect((obstacle?.kind == .otherAddress) == isNoticed)
-        if let obstacle { #expect(obstacle.message.contains("came to \(host) instead of 127.0.0.1:4711")) }
+        let slash = path.hasPrefix("/cb/") ? "/cb/ instead of 127.0.0.1:4711/cb:" : " instead of 127.0.0.1:4711:"
+        if let obstacle { #expect(obstacle.message.contains("came to \(host)\(slash)")) }
     }
 
     @Test(arguments: ["Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "Sec-Purpose: Prefetch"])

@@ -157,6 +157,9 @@ struct ResourceProfileTests {
             #expect(first["client_id"] == second["client_id"] && fixture.provider.count(.api) == 2)
             let response = try await fixture.run("request", "GET", url, "--profile", "work", "--json")
             #expect(try response.result()["status"] == 200)
+            let listed = try await fixture.run("status", "--json").result()["sessions"]?.array?.first
+            #expect(listed?["resources"] == [.string(url)])
+            #expect(try await fixture.run("status").output.withSingleBlanks.contains("for: \(url)"))
         }
     }
 }
