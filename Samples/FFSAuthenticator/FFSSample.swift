@@ -75,7 +75,7 @@ struct FFSSample: SampleCommand {
 
     private func request(_ text: String) throws -> URLRequest {
         guard let url = URL(string: text) else {
-            throw AuthError(.invalidConfiguration, .configuration, "expected a URL, found '\(text)'", outcome: .notSent)
+            throw AuthError(.invalidConfiguration, .configuration, "expected a URL, found '\(text)'")
         }
         return URLRequest(url: url)
     }

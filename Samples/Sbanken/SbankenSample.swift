@@ -87,9 +87,8 @@ struct Credentials {
         guard let id = json["client_id"]?.string, let secret = json["client_secret"]?.string, id != "", secret != ""
         else {
             throw AuthError(
-                .invalidConfiguration, .configuration,
-                "expected client_id and client_secret in \(location), found none",
-                outcome: .notSent)
+                .invalidConfiguration, .configuration, "expected client_id and client_secret in \(location), found none"
+            )
         }
         (self.id, self.secret) = (id, Secret(secret))
     }

@@ -41,6 +41,6 @@ public enum PrivateFile {
     private static let limit = 64 << 10
 
     private static func refusal(_ path: String, _ why: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, "\(path): \(why)", outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, "\(path): \(why)")
     }
 }

@@ -99,7 +99,7 @@ public struct Server: ParsableArguments, Sendable {
         if try await store.load() != nil {
             throw AuthError(
                 .invalidConfiguration, .store,
-                "\(store.location) has the session of another run: name another store, or remove it", outcome: .notSent)
+                "\(store.location) has the session of another run: name another store, or remove it")
         }
         let result: Result<Void, any Error>
         do { result = .success(try await work()) } catch { result = .failure(error) }

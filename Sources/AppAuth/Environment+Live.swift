@@ -56,5 +56,5 @@ private func credential<Value>(in path: String, _ parse: ([UInt8]) throws -> Val
 }
 
 private func refusal(_ why: String) -> AuthError {
-    AuthError(.invalidConfiguration, .configuration, why, outcome: .notSent)
+    AuthError(.invalidConfiguration, .configuration, why)
 }

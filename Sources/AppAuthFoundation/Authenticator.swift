@@ -49,8 +49,7 @@ public struct Authenticator: Sendable {
     ) throws {
         guard clientID != nil || clientSecret == nil else {
             throw AuthError(
-                .invalidConfiguration, .configuration, "expected a client id with the client secret, found none",
-                outcome: .notSent)
+                .invalidConfiguration, .configuration, "expected a client id with the client secret, found none")
         }
         client = Client(
             id: clientID ?? "", authentication: clientSecret.map(ClientAuthentication.clientSecretBasic) ?? .none,

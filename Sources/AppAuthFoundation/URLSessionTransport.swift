@@ -67,7 +67,7 @@ extension URLRequest {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration``.
     fileprivate init(_ request: TransportRequest) throws {
         func refusal(_ why: String) -> AuthError {
-            AuthError(.invalidConfiguration, .resource, why, outcome: .notSent)
+            AuthError(.invalidConfiguration, .resource, why)
         }
         let (head, path) = (request.head, request.head.path ?? "")
         let text = "\(head.scheme ?? "")://\(head.authority ?? "")\(path.isEmpty ? "/" : path)"

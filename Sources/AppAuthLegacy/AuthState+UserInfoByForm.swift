@@ -15,9 +15,7 @@ extension AuthState {
         let client = record.client
         guard client.dpop == nil else {
             throw AuthError(
-                .invalidConfiguration, .userInfo,
-                "expected a bearer token for a form, found one bound to a key",
-                outcome: .notSent)
+                .invalidConfiguration, .userInfo, "expected a bearer token for a form, found one bound to a key")
         }
         let url = try client.require(.userInfo)
         var form = FormParameters()

@@ -66,7 +66,7 @@ struct ConnectionString: Sendable {
             throw AuthError(
                 .invalidConfiguration, .configuration,
                 "expected a URI of PostgreSQL for \(location) whose user and password end with its only @, found another one: write "
-                    + "%40 for @ elsewhere, and in a password %2F for /", outcome: .notSent)
+                    + "%40 for @ elsewhere, and in a password %2F for /")
         }
         var problem: UnsafeMutablePointer<CChar>?
         let options = library.functions.PQconninfoParse(text, &problem)
@@ -76,7 +76,7 @@ struct ConnectionString: Sendable {
             throw AuthError(
                 .invalidConfiguration, .configuration,
                 "expected a connection string of PostgreSQL for \(location), a URI or pairs like host=/run/postgresql, "
-                    + "found something that libpq cannot parse", outcome: .notSent)
+                    + "found something that libpq cannot parse")
         }
         defer { library.functions.PQconninfoFree(options) }
         var secrets: [String] = []
@@ -97,7 +97,7 @@ struct ConnectionString: Sendable {
                 throw AuthError(
                     .invalidConfiguration, .configuration,
                     "expected a connection string of PostgreSQL for \(location), a URI or pairs like host=/run/postgresql, "
-                        + "found something else as its \(name)", outcome: .notSent)
+                        + "found something else as its \(name)")
             }
         }
         return secrets

@@ -83,7 +83,7 @@ final class Connector: Sendable {
             .invalidConfiguration, .store,
             "\(location) is reached through a pool that shares the server’s sessions between connections (pgbouncer with "
                 + "pool_mode = transaction or statement), which would lose the refresh lock. Connect to the server itself, or "
-                + "to a pool with pool_mode = session", outcome: .notSent)
+                + "to a pool with pool_mode = session")
     }
 
     private func open() throws -> Connection {

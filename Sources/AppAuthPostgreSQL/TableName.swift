@@ -23,8 +23,7 @@ struct TableName: Sendable {
         guard isValid, let table = parts.last else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a table name such as appauth_session or app.session, found \(text.foundText)",
-                outcome: .notSent)
+                "expected a table name such as appauth_session or app.session, found \(text.foundText)")
         }
         (self.text, self.table) = (text, String(table))
         schema = parts.count == 2 ? String(parts[0]) : nil

@@ -142,8 +142,7 @@ extension AuthProxy {
     }
 
     private static let wrongTransport = AuthError(
-        .invalidConfiguration, .configuration, "expected a session with a CurlTransport, found another transport",
-        outcome: .notSent)
+        .invalidConfiguration, .configuration, "expected a session with a CurlTransport, found another transport")
 
     /// How much of a request's body is kept, to send it once more with another token.
     private static let keptBytes = 1 << 20

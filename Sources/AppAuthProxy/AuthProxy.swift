@@ -57,7 +57,7 @@ public final class AuthProxy: Sendable {
     ) throws {
         func refusal(_ message: String) -> AuthError {
             listener.close()
-            return AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+            return AuthError(.invalidConfiguration, .configuration, message)
         }
         guard server.query == nil else { throw refusal("expected a server without a query, found \(server)") }
         for origin in origins {

@@ -32,7 +32,7 @@ public struct GitHubActionsJob: Sendable {
         if let missing = zip(names, values).first(where: { $0.1.isEmpty })?.0 {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "\(missing) is not set. Does the workflow have 'permissions: id-token: write'?", outcome: .notSent)
+                "\(missing) is not set. Does the workflow have 'permissions: id-token: write'?")
         }
         (url, token) = (try SecureURL(values[0]), Secret(values[1]))
     }

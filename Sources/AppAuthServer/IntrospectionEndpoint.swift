@@ -61,7 +61,7 @@ public struct IntrospectionEndpoint: Sendable {
         let type = "token-introspection+jwt"
         guard response.mediaType == "application/" + type else {
             throw Introspection.refusal(
-                "expected content of type application/\(type), found \(response.mediaType ?? "none")")
+                "expected content of type application/\(type), found \(response.mediaType?.foundText ?? "none")")
         }
         var expected = ClaimsVerifier(client: client, refusal: Introspection.refusal)
         // RFC 9701 §5: the issuer is that of the server, not of the user's tenant.

@@ -13,8 +13,8 @@ public struct LogoutToken: Sendable, Hashable {
     public let tokenID: String
     /// When the token was issued.
     public let issuedAt: Date
-    /// When the token expires.
-    public let expiration: Date
+    /// When the token expires; nil if the provider has not said. The verifier accepts no old token in either case.
+    public let expiration: Date?
     /// All claims.
     public let claims: Claims
     /// The IDs of the tokens that the verifier has accepted.

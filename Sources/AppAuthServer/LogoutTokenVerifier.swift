@@ -73,13 +73,14 @@ public struct LogoutTokenVerifier: Sendable {
     }
 
     /// Step 3: iss, aud, iat and exp, as in an ID token. §2.4: the type, if present, is logout+jwt; older providers send
-    /// JWT or none.
+    /// JWT or none. Those of before December 2023 have no exp, which drafts and errata did not ask for: then iat ends the
+    /// term.
     private var expected: ClaimsVerifier {
         var expected = ClaimsVerifier(client: verifier.client, refusal: Self.refusal)
         expected.type = .optional("logout+jwt")
         // Back-Channel Logout §2.6: aud as in an ID token.
         expected.trustedAudiences = verifier.client.idTokenRules.trustedAudiences
-        (expected.exp, expected.iat) = (.required, .required)
+        (expected.exp, expected.iat) = (.optional, .required)
         (expected.leeway, expected.maximumAge) = (leeway, maximumAge)
         return expected
     }
@@ -106,7 +107,7 @@ public struct LogoutTokenVerifier: Sendable {
             issuer: try claims.required("iss") { try claims.string($0) }, subject: subject, sessionID: sessionID,
             tokenID: try claims.required("jti") { try claims.text($0) },
             issuedAt: try claims.required("iat") { try claims.time($0) },
-            expiration: try claims.required("exp") { try claims.time($0) }, claims: Claims(claims.members),
+            expiration: try claims.time("exp"), claims: Claims(claims.members),
             seen: seen)
     }
 

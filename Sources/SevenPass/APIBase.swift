@@ -54,9 +54,6 @@ struct APIBase: Sendable {
     }
 
     private static func refusal(_ expected: String) -> AuthError {
-        AuthError(
-            .invalidConfiguration, .resource, "expected \(expected), found another URL. Nothing was sent",
-            outcome: .notSent
-        )
+        AuthError(.invalidConfiguration, .resource, "expected \(expected), found another URL. Nothing was sent")
     }
 }

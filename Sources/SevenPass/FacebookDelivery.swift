@@ -37,9 +37,8 @@ public struct FacebookDelivery: Sendable {
     public init(_ facebook: SevenPassConfiguration.Facebook) throws {
         guard !facebook.appID.isEmpty, facebook.appID.utf8.allSatisfy(\.isASCIIDigit) else {
             throw AuthError(
-                .invalidConfiguration, .configuration,
-                "expected an app id of digits, found \(facebook.appID.foundText)",
-                outcome: .notSent)
+                .invalidConfiguration, .configuration, "expected an app id of digits, found \(facebook.appID.foundText)"
+            )
         }
         scheme = "fb" + facebook.appID
         callback = try SecureURL(facebook.externalCallback)

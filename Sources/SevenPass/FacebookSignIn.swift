@@ -42,8 +42,7 @@ public struct FacebookSignIn: SignInFlow {
         guard let facebook = configuration.facebook else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a configuration with 7Pass’s app at Facebook, found none",
-                outcome: .notSent)
+                "expected a configuration with 7Pass’s app at Facebook, found none")
         }
         deliver = try FacebookDelivery(facebook)
         signIn = SignIn(configuration, appName: appName, environment: environment)
@@ -70,8 +69,7 @@ public struct FacebookSignIn: SignInFlow {
         guard signIn.redirect.privateUse?.scheme != redirect.scheme else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected signIn.redirect to have a scheme other than Facebook’s, found \(redirect.scheme) for both",
-                outcome: .notSent)
+                "expected signIn.redirect to have a scheme other than Facebook’s, found \(redirect.scheme) for both")
         }
         let listener: PrivateUseRedirectListener
         do { listener = try await PrivateUseRedirectListener(redirect) } catch let error as AuthError {

@@ -127,6 +127,7 @@ struct HTTPDateTests {
     @Test(arguments: [
         "", "Sun, 06 Nov 1994 08:49:37 UTC", "Sat, 06 Nov 1994 08:49:37 GMT", "Sunday, 06 Nov 1994 08:49:37 GMT",
         "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 0000 08:49:37 GMT",
+        "Mon, 06 Nov 0000 08:49:37 GMT",
         "Fri, 31 Feb 2025 00:00:00 GMT", "Mon, 31 Feb 2025 00:00:00 GMT", "Sat, 29 Feb 2025 00:00:00 GMT",
         "Fri, 29 Feb 2097 00:00:00 GMT", "Thu, 31 Apr 2025 00:00:00 GMT", "Thu, 32 Jan 2025 00:00:00 GMT",
         "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Monday, 06-Nov-94 08:49:37 GMT",

@@ -80,8 +80,7 @@ public struct Browser: Sendable {
         guard Self.isAcceptable(url) else {
             throw AuthError(
                 .invalidConfiguration, .browser,
-                "expected an http or https URL without control characters for the browser, found another text",
-                outcome: .notSent)
+                "expected an http or https URL without control characters for the browser, found another text")
         }
         let url = url.openedURL
         do { return try await opener(url, watch) } catch let error as AuthError { throw error } catch let error

@@ -21,15 +21,14 @@ enum RedirectListener: Sendable {
         guard !privateUse.uri.isWholeScheme else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
-                "expected a redirect URI that is registered for the client, found the whole scheme \(privateUse.scheme)",
-                outcome: .notSent)
+                "expected a redirect URI that is registered for the client, found the whole scheme \(privateUse.scheme)"
+            )
         }
         // OAuth 2.0 Form Post Response Mode §2: a browser cannot post an HTML form to a private-use scheme.
         guard !responseMode.isPosted else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
-                "a redirect to a private-use scheme cannot use the response mode \(responseMode.rawValue)",
-                outcome: .notSent)
+                "a redirect to a private-use scheme cannot use the response mode \(responseMode.rawValue)")
         }
         let opener = try LoopbackRedirectListener(
             path: nil, sameUser: redirect.sameUser, pages: pages)

@@ -45,8 +45,7 @@ extension SignOut {
             guard let address = LoopbackAddress(uri) else {
                 throw AuthError(
                     .invalidConfiguration, .logout,
-                    "expected a post-logout redirect URI on loopback with a path, found \(uri.foundText)",
-                    outcome: .notSent)
+                    "expected a post-logout redirect URI on loopback with a path, found \(uri.foundText)")
             }
             return .loopback(address)
         case .automatic:
@@ -79,9 +78,7 @@ extension SignOut {
             (redirect.host, redirect.ports, redirect.path) = (address.host, [address.port, 0], address.path)
             guard address.isSecure else { break }
             guard let redirectCertificate else {
-                throw AuthError(
-                    .invalidConfiguration, .logout, "an https address needs the certificate of the sign-in",
-                    outcome: .notSent)
+                throw AuthError(.invalidConfiguration, .logout, "an https address needs the certificate of the sign-in")
             }
             redirect.certificate = redirectCertificate
         case .privateUse(let privateUse): redirect.privateUse = privateUse

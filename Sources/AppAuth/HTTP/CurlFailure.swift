@@ -160,7 +160,7 @@ struct CurlFailure: Sendable {
     }
 
     private func configuration(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, message)
     }
 
     private var outcome: AuthError.Outcome { requestBegan ? .perhapsProcessed : .notSent }

@@ -24,8 +24,7 @@ final class DeviceCertificate: @unchecked Sendable {
         guard let pointer = shims_client_certificate_new(certificate.file, key.pointer, context.pointer) else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "TLS cannot sign with the key of the client certificate: an RSA key in a TPM needs tpm2-openssl 1.2",
-                outcome: .notSent)
+                "TLS cannot sign with the key of the client certificate: an RSA key in a TPM needs tpm2-openssl 1.2")
         }
         (self.pointer, self.key) = (pointer, key)
     }

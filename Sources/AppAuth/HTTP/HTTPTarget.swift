@@ -54,6 +54,6 @@ package struct HTTPTarget: Sendable, Hashable {
     }
 
     private static func refused(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, message)
     }
 }

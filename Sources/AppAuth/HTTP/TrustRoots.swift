@@ -118,7 +118,7 @@ package enum TrustRoots: Sendable, Hashable {
     }
 
     private static func refused(_ message: String) -> AuthError {
-        var error = AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        var error = AuthError(.invalidConfiguration, .configuration, message)
         error.connectionProblem = .roots
         return error
     }

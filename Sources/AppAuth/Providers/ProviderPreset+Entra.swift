@@ -15,7 +15,7 @@ extension ProviderPreset {
             throw AuthError(
                 .invalidConfiguration, .configuration,
                 "expected the ID of a tenant, which is a UUID, or organizations, consumers or common, found "
-                    + tenant.foundText, outcome: .notSent)
+                    + tenant.foundText)
         }
         // The metadata of `consumers` names this tenant.
         let path = name == "consumers" ? "9188040d-6c67-4c5b-b112-36a304b66dad" : name

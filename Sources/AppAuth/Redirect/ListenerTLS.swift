@@ -68,6 +68,6 @@ final class ListenerTLS: Sendable {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .redirect, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .redirect, message)
     }
 }

@@ -89,8 +89,8 @@ public final class LoopbackRedirectListener: Sendable {
         if let path, !RedirectPath.isValid(path) {
             throw AuthError(
                 .invalidConfiguration, .redirect,
-                "expected a redirect path of RFC 3986 that begins with /, without query, fragment and dots, found \(path)",
-                outcome: .notSent)
+                "expected a redirect path of RFC 3986 that begins with /, without query, fragment and dots, found \(path)"
+            )
         }
         do { key = try randomBytes(32) } catch {
             throw AuthError(.unavailable, .redirect, "\(error)", outcome: .notSent)

@@ -87,8 +87,8 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         guard handler.allSatisfy({ $0.isExactly($0.onOneLine) }), program.hasPrefix("/"), !program.contains("=") else {
             throw AuthError(
                 .invalidConfiguration, .redirect,
-                "expected the absolute path of a program without =, and arguments without control characters, found \(program)",
-                outcome: .notSent)
+                "expected the absolute path of a program without =, and arguments without control characters, found \(program)"
+            )
         }
     }
 

@@ -81,8 +81,6 @@ package struct PrivateUseURI: Sendable, Hashable {
     ]
 
     private static func refusal(_ expected: String, _ found: String) -> AuthError {
-        AuthError(
-            .invalidConfiguration, .redirect, "expected a redirect URI with a scheme \(expected), found \(found)",
-            outcome: .notSent)
+        AuthError(.invalidConfiguration, .redirect, "expected a redirect URI with a scheme \(expected), found \(found)")
     }
 }

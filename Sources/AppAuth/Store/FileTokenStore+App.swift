@@ -25,7 +25,7 @@ extension FileTokenStore {
         guard !appID.isEmpty, appID != ".", appID != "..", !appID.utf8.contains(where: { $0 == 0 || $0 == 0x2F }) else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an app ID that can be the name of a folder, found \(appID.foundText)", outcome: .notSent)
+                "expected an app ID that can be the name of a folder, found \(appID.foundText)")
         }
         let folder =
             if let state = try variable("XDG_STATE_HOME"), state.hasPrefix("/") { state } else {

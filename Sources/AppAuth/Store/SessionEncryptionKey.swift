@@ -25,8 +25,7 @@ public struct SessionEncryptionKey: Sendable {
             throw AuthError(
                 .invalidConfiguration, .configuration,
                 "expected an encryption key of 32 bytes, with a name that does not begin with scrypt:, found \(id.foundText) with "
-                    + "\(bytes.count) bytes",
-                outcome: .notSent)
+                    + "\(bytes.count) bytes")
         }
         source = .bytes(id: id, bytes)
     }
@@ -38,8 +37,7 @@ public struct SessionEncryptionKey: Sendable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` for an empty passphrase.
     public init(passphrase: Secret) throws {
         guard !passphrase.reveal().isEmpty else {
-            throw AuthError(
-                .invalidConfiguration, .configuration, "expected a passphrase, found an empty one", outcome: .notSent)
+            throw AuthError(.invalidConfiguration, .configuration, "expected a passphrase, found an empty one")
         }
         source = .passphrase(PassphraseKeys(passphrase))
     }
@@ -58,8 +56,7 @@ public struct SessionEncryptionKey: Sendable {
         func refusal(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
-                "the systemd credential \(name.foundText) cannot be read: \(why). Check the unit’s LoadCredential=",
-                outcome: .notSent)
+                "the systemd credential \(name.foundText) cannot be read: \(why). Check the unit’s LoadCredential=")
         }
         guard let folder else { throw refusal("$CREDENTIALS_DIRECTORY is not set") }
         guard !name.contains("/") else { throw refusal("expected the name of a file") }

@@ -84,7 +84,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
     /// Parses the array of a request parameter.
     static func list(_ text: String) throws -> [AuthorizationDetail] {
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+            AuthError(.invalidConfiguration, .authorization, message)
         }
         guard let array = (try? JSON(parsing: Array(text.utf8)))?.array else {
             throw refusal("expected 'authorization_details' to be a JSON array, found something else")

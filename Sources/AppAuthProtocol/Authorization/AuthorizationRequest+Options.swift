@@ -136,7 +136,7 @@ extension AuthorizationRequest {
         }
 
         private static func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+            AuthError(.invalidConfiguration, .authorization, message)
         }
 
         func append(to parameters: inout FormParameters, scope: [Scope], at provider: ProviderMetadata) throws {

@@ -60,7 +60,7 @@ extension AuthorizationRequest {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .authorization, message)
     }
 }
 

@@ -122,8 +122,7 @@ public struct AuthorizationRequest: Sendable {
     /// Rejects an empty client ID (RFC 6749 §2.2) and malformed scope values (§3.3).
     static func check(_ client: Client, _ scope: [Scope]) throws {
         guard !client.id.isEmpty else {
-            throw AuthError(
-                .invalidConfiguration, .authorization, "expected a client id, found an empty one", outcome: .notSent)
+            throw AuthError(.invalidConfiguration, .authorization, "expected a client id, found an empty one")
         }
         try scope.check(for: .authorization)
     }

@@ -5,10 +5,10 @@ extension Client {
         var authentication: JSON.Object = ["method": .string(self.authentication.method)]
         authentication["secret"] = self.authentication.secret.map(JSON.init(storing:))
         switch self.authentication {
-        case .privateKeyJWT(let name, let assertion):
+        case .privateKeyJWT(let name, let audience):
             authentication["key"] = .string(name)
-            authentication["audience"] = assertion.audience.stored
-        case .clientSecretJWT(_, let assertion): authentication["audience"] = assertion.audience.stored
+            authentication["audience"] = audience.stored
+        case .clientSecretJWT(_, let audience): authentication["audience"] = audience.stored
         case .assertion(let name): authentication["key"] = .string(name)
         default: break
         }
@@ -105,8 +105,8 @@ extension ClientAuthentication {
         case ("self_signed_tls_client_auth", nil, nil): self = .selfSignedTLSClientAuth
         case ("client_secret_basic", let secret?, nil): self = .clientSecretBasic(secret)
         case ("client_secret_post", let secret?, nil): self = .clientSecretPost(secret)
-        case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, Assertion(audience: audience))
-        case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, Assertion(audience: audience))
+        case ("client_secret_jwt", let secret?, nil): self = .clientSecretJWT(secret, audience: audience)
+        case ("private_key_jwt", nil, let key?): self = .privateKeyJWT(keyNamed: key, audience: audience)
         case ("client_assertion", nil, let name?): self = .assertion(named: name)
         default: throw StoredObject.Damage()
         }

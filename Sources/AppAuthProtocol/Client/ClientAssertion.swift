@@ -23,8 +23,7 @@ private struct ClientAssertionSource: EnvironmentKey, Sendable {
     static let defaultValue = ClientAssertionSource { name in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.clientAssertion to return the assertion \(name.foundText), found none",
-            outcome: .notSent)
+            "expected Environment.clientAssertion to return the assertion \(name.foundText), found none")
     }
 }
 
@@ -74,6 +73,6 @@ struct ClientAssertion {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, message)
     }
 }

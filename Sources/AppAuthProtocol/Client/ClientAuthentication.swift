@@ -12,10 +12,10 @@ public enum ClientAuthentication: Sendable, Hashable {
     case clientSecretPost(Secret)
 
     /// A JWT signed with the secret (OpenID Connect Core §9). The secret itself is not sent.
-    case clientSecretJWT(Secret, Assertion = .init())
+    case clientSecretJWT(Secret, audience: Audience = .issuer)
     /// A JWT signed with a private key (OpenID Connect Core §9, RFC 7523 §2.2). ``Environment/clientKey`` finds the key
     /// by its name. The stored session holds only the name.
-    case privateKeyJWT(keyNamed: String, Assertion = .init())
+    case privateKeyJWT(keyNamed: String, audience: Audience = .issuer)
 
     /// A JWT from elsewhere, for example from the platform on which a service runs (RFC 7521 §4.2, RFC 7523 §2.2).
     /// ``Environment/clientAssertion`` returns it for each request, by its name. The stored session holds only the name.
@@ -26,15 +26,6 @@ public enum ClientAuthentication: Sendable, Hashable {
     case tlsClientAuth
     /// As ``tlsClientAuth``, with a self-signed certificate that is registered for the client (RFC 8705 §2.2).
     case selfSignedTLSClientAuth
-
-    /// Optional contents of a client assertion.
-    public struct Assertion: Sendable, Hashable {
-        /// The audience of the assertion.
-        public var audience: Audience
-
-        /// Creates options; the default audience is the provider's issuer.
-        public init(audience: Audience = .issuer) { self.audience = audience }
-    }
 
     /// The audience of a client assertion (RFC 7523 §3 item 3).
     public enum Audience: Sendable, Hashable {
@@ -98,9 +89,9 @@ extension Client {
             form.append("client_assertion_type", ClientAssertion.type)
             form.append("client_assertion", assertion)
         }
-        func assertion(_ assertion: ClientAuthentication.Assertion) throws -> ClientAssertion {
+        func assertion(for audience: ClientAuthentication.Audience) throws -> ClientAssertion {
             let audience =
-                switch assertion.audience {
+                switch audience {
                 case .issuer: provider.issuer.string
                 case .tokenEndpoint: try provider.require(.token).string
                 case .endpoint: url.string
@@ -117,11 +108,11 @@ extension Client {
         case .clientSecretPost(let secret):
             form.set("client_id", id)
             form.append("client_secret", secret.reveal())
-        case .clientSecretJWT(let secret, let options):
-            present(try assertion(options).signed(by: secret, algorithms: algorithms))
-        case .privateKeyJWT(let name, let options):
+        case .clientSecretJWT(let secret, let audience):
+            present(try assertion(for: audience).signed(by: secret, algorithms: algorithms))
+        case .privateKeyJWT(let name, let audience):
             let key = try await environment.clientKey(name)
-            present(try await assertion(options).signed(by: key, algorithms: algorithms))
+            present(try await assertion(for: audience).signed(by: key, algorithms: algorithms))
         case .assertion(let name): present(try await environment.clientAssertion(name).reveal())
         }
     }

@@ -80,8 +80,7 @@ public struct ClientConfiguration: Sendable {
         guard registration != nil || !isIssuer else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "the client ID is the URL of the issuer. Expected the ID that the provider gave your app",
-                outcome: .notSent)
+                "the client ID is the URL of the issuer. Expected the ID that the provider gave your app")
         }
         var found = if let provider { provider } else { try await fetched() }
         for endpoint in endpoints {

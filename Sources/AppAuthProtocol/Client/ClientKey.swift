@@ -89,8 +89,7 @@ public struct ClientKey: Sendable {
         keyID: String?, only: String? = nil, _ read: () throws(JOSEError) -> PrivateKey
     ) throws {
         func refusal(_ message: String) -> AuthError {
-            AuthError(
-                .invalidConfiguration, .configuration, "the client’s key cannot be used: \(message)", outcome: .notSent)
+            AuthError(.invalidConfiguration, .configuration, "the client’s key cannot be used: \(message)")
         }
         let key: PrivateKey
         do { key = try read() } catch {
@@ -166,6 +165,6 @@ private struct ClientKeySource: EnvironmentKey, Sendable {
     static let defaultValue = ClientKeySource { name in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.clientKey to return the key \(name.foundText), found none", outcome: .notSent)
+            "expected Environment.clientKey to return the key \(name.foundText), found none")
     }
 }

@@ -48,8 +48,7 @@ public struct DecryptionKey: Sendable {
     private init(_ read: () throws(JOSEError) -> RecipientKey) throws {
         do { key = try read() } catch {
             throw AuthError(
-                .invalidConfiguration, .configuration, "the client’s decryption key cannot be used: \(error)",
-                outcome: .notSent)
+                .invalidConfiguration, .configuration, "the client’s decryption key cannot be used: \(error)")
         }
     }
 
@@ -85,6 +84,7 @@ private struct DecryptionKeySource: EnvironmentKey, Sendable {
     static let defaultValue = DecryptionKeySource { _ in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.decryptionKey to return the key for the encrypted response, found none")
+            "expected Environment.decryptionKey to return the key for the encrypted response, found none",
+            outcome: .refused)
     }
 }

@@ -39,8 +39,7 @@ package struct DPoPKey: Sendable, Hashable {
         guard self.provider?.name == provider?.name else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected a provider whose keys can be stored with a session: that of a TPM, or of a token",
-                outcome: .notSent)
+                "expected a provider whose keys can be stored with a session: that of a TPM, or of a token")
         }
     }
 

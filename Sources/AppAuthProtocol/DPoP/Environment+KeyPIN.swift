@@ -30,6 +30,6 @@ private struct KeyPINSource: EnvironmentKey, Sendable {
     static let defaultValue = KeyPINSource { uri in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.keyPIN to return the PIN of the key \(uri.foundText), found none", outcome: .notSent)
+            "expected Environment.keyPIN to return the PIN of the key \(uri.foundText), found none")
     }
 }

@@ -52,8 +52,7 @@ private struct WebFingerSubject {
             guard let at = name.lastIndex(of: "@"), at > name.startIndex else {
                 throw AuthError(
                     .invalidConfiguration, .discovery,
-                    "expected a name at a host, such as alice@example.org, found none",
-                    outcome: .notSent)
+                    "expected a name at a host, such as alice@example.org, found none")
             }
             let authority = name[name.index(after: at)...]
             let secure = try SecureURL("https://\(authority)")

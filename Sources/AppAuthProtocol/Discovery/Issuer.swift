@@ -12,8 +12,7 @@ public struct Issuer: Sendable, Hashable, CustomStringConvertible {
         guard url.query == nil else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an issuer without a query, found one after \(url.place)",
-                outcome: .notSent)
+                "expected an issuer without a query, found one after \(url.place)")
         }
     }
 

@@ -116,7 +116,7 @@ public struct ProtectedResource: Sendable, Hashable {
         guard authorizationServers.count == 1 else {
             throw AuthError(
                 .invalidConfiguration, .discovery,
-                "the resource \(url) has several authorization servers. Choose one: \(names)", outcome: .notSent)
+                "the resource \(url) has several authorization servers. Choose one: \(names)")
         }
         return first
     }

@@ -19,48 +19,25 @@ package struct StoredObject {
 
     var names: [String] { members.names }
 
-    package func value(_ name: String) throws -> JSON {
-        guard let value = members[name] else { throw Damage() }
+    private func read<Value>(_ name: String, _ value: (JSON) -> Value?) throws -> Value {
+        guard let value = members[name].flatMap(value) else { throw Damage() }
         return value
     }
 
+    package func value(_ name: String) throws -> JSON { try read(name) { $0 } }
     package func object(_ name: String) throws -> StoredObject { try StoredObject(value(name)) }
-
-    package func string(_ name: String) throws -> String {
-        guard let string = members[name]?.string else { throw Damage() }
-        return string
-    }
-
-    package func strings(_ name: String) throws -> [String] {
-        guard let strings = members[name]?.strings else { throw Damage() }
-        return strings
-    }
-
-    package func objects(_ name: String) throws -> [StoredObject] {
-        guard let values = members[name]?.array else { throw Damage() }
-        return try values.map(StoredObject.init)
-    }
-
-    package func int(_ name: String) throws -> Int {
-        guard let int = members[name]?.int else { throw Damage() }
-        return int
-    }
-
-    package func bool(_ name: String) throws -> Bool {
-        guard let bool = members[name]?.bool else { throw Damage() }
-        return bool
-    }
-
+    package func objects(_ name: String) throws -> [StoredObject] { try read(name, \.array).map(StoredObject.init) }
+    package func string(_ name: String) throws -> String { try read(name, \.string) }
+    package func strings(_ name: String) throws -> [String] { try read(name, \.strings) }
+    package func int(_ name: String) throws -> Int { try read(name, \.int) }
+    package func bool(_ name: String) throws -> Bool { try read(name, \.bool) }
     package func secret(_ name: String) throws -> Secret { Secret(try string(name)) }
-
-    package func date(_ name: String) throws -> Date {
-        guard let seconds = members[name]?.double else { throw Damage() }
-        return Date(timeIntervalSince1970: seconds)
-    }
+    package func date(_ name: String) throws -> Date { Date(timeIntervalSince1970: try read(name, \.double)) }
 
     /// Reads seconds, rounded to the millisecond.
     func duration(_ name: String) throws -> Duration {
-        guard let seconds = members[name]?.double, abs(seconds) <= Duration.longest else { throw Damage() }
+        let seconds = try read(name, \.double)
+        guard abs(seconds) <= Duration.longest else { throw Damage() }
         return .milliseconds(Int((seconds * 1000).rounded()))
     }
 

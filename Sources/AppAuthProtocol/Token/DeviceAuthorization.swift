@@ -12,7 +12,8 @@ internal import JOSE
 public struct DeviceAuthorization: Sendable {
     /// The request.
     public let request: DeviceAuthorizationRequest
-    /// The code that the user enters: 1 to 64 characters of printable ASCII. Providers accept it in any case.
+    /// The code that the user enters: 1 to 32 letters, digits, hyphens, low lines and spaces. Providers accept it in
+    /// any case.
     public let userCode: String
     /// Where the user enters the code: https, or http on loopback if the provider is there itself.
     public let verificationURI: SecureURL

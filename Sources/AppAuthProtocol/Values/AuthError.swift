@@ -71,15 +71,17 @@ public struct AuthError: Error, Sendable, Hashable {
     var needsPIN = false
 
     /// Creates an error.
+    ///
+    /// - Parameter outcome: By default ``Outcome/refused``, and ``Outcome/notSent`` for ``Code/invalidConfiguration``.
     public init(
-        _ code: Code, _ stage: Stage, _ message: String, outcome: Outcome = .refused, isTemporary: Bool = false,
+        _ code: Code, _ stage: Stage, _ message: String, outcome: Outcome? = nil, isTemporary: Bool = false,
         server: OAuthError? = nil, httpStatus: Int? = nil, retryAfter: Int? = nil
     ) {
         self.code = code
         self.stage = stage
         // The texts of others in it have lower limits. A command line in it must not be cut, since its quotes would be open.
         self.message = message.onOneLine.shortened(to: 4000)
-        self.outcome = outcome
+        self.outcome = outcome ?? (code == .invalidConfiguration ? .notSent : .refused)
         self.isTemporary = isTemporary
         self.server = server
         self.httpStatus = httpStatus

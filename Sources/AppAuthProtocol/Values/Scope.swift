@@ -51,7 +51,7 @@ extension [Scope] {
         guard let value = first(where: { !$0.isWellFormed }) else { return }
         throw AuthError(
             .invalidConfiguration, stage,
-            "expected a scope value in visible ASCII without space, quote and backslash, found \(value.rawValue.foundText)",
-            outcome: .notSent)
+            "expected a scope value in visible ASCII without space, quote and backslash, found \(value.rawValue.foundText)"
+        )
     }
 }

@@ -47,7 +47,7 @@ public struct SecureURL: Sendable, Hashable {
         func refuse(_ why: String) -> AuthError {
             AuthError(
                 .invalidConfiguration, .configuration,
-                "expected an absolute https URL, found \(Self.excerpt(string).foundText): \(why)", outcome: .notSent)
+                "expected an absolute https URL, found \(Self.excerpt(string).foundText): \(why)")
         }
         self.string = string
         (schemeEnd, hostEnd, authorityEnd) = try string.withBytes { bytes in

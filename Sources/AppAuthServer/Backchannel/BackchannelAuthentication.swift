@@ -31,7 +31,8 @@ public struct BackchannelAuthentication: Sendable {
         // §7.3: REQUIRED, positive.
         let lifetime = try object.required("expires_in") { try object.seconds($0, atLeast: 1) }
         term = Term(from: received, for: .seconds(lifetime))
-        interval = .seconds(max(1, try object.seconds("interval", .up) ?? 5))
+        // The user has been asked already: a value that cannot be read is no reason to give up.
+        interval = .seconds(max(1, ((try? object.seconds("interval", .up)) ?? nil) ?? 5))
     }
 }
 

@@ -127,7 +127,7 @@ public struct BackchannelAuthenticationRequest: Sendable {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .authorization, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .authorization, message)
     }
 }
 

@@ -87,8 +87,7 @@ extension AuthState {
             defer { withExtendedLifetime(held) {} }
             guard let registration = await record.client.registration else {
                 throw AuthError(
-                    .invalidConfiguration, .registration,
-                    "expected a dynamically registered client, found another", outcome: .notSent)
+                    .invalidConfiguration, .registration, "expected a dynamically registered client, found another")
             }
             // The URL may have been stored before URLs were checked on arrival.
             if let url = registration.configurationEndpoint {

@@ -67,7 +67,7 @@ public actor AuthState {
                 throw AuthError(
                     .invalidConfiguration, .configuration,
                     "expected a session of \(client.id.foundText) at \(client.provider.issuer) in \(store.location), found one of "
-                        + "\(record.client.id.foundText) at \(record.client.provider.issuer)", outcome: .notSent)
+                        + "\(record.client.id.foundText) at \(record.client.provider.issuer)")
             }
             record.use(client)
         }

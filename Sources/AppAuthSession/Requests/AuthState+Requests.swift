@@ -129,8 +129,7 @@ extension TransportRequest {
         let url = try SecureURL("\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")")
         // A path without a leading slash would extend the host name.
         guard url.authority == head.authority else {
-            throw AuthError(
-                .invalidConfiguration, stage, "expected a path that begins with /, found another", outcome: .notSent)
+            throw AuthError(.invalidConfiguration, stage, "expected a path that begins with /, found another")
         }
     }
 }

@@ -99,7 +99,7 @@ struct Import: Command {
         guard file != "-" else { return try InputText.read(atMost: ProfileDocument.limit) }
         do { return try InputFile.readWaiting(file, atMost: ProfileDocument.limit) } catch .cancelled {
             throw CancellationError()
-        } catch { throw AuthError(.invalidConfiguration, .configuration, error.description, outcome: .notSent) }
+        } catch { throw AuthError(.invalidConfiguration, .configuration, error.description) }
     }
 
     /// Returns the command line of the profile, with what the user has named of this machine.
@@ -118,9 +118,7 @@ struct Import: Command {
             let why = command?.message(for: error) ?? ""
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "'sign-in \(line.words[0])' refuses the options of the profile: \(why.foundSentence)",
-                outcome: .notSent
-            )
+                "'sign-in \(line.words[0])' refuses the options of the profile: \(why.foundSentence)")
         }
         return line
     }

@@ -75,7 +75,7 @@ struct Proxy: Command {
             return .init(options: options, store: store, state: state)
         } catch let usage as WrongUsage where isActivated {
             // For a client, which sees nothing else.
-            throw AuthError(.invalidConfiguration, .configuration, usage.message, outcome: .notSent)
+            throw AuthError(.invalidConfiguration, .configuration, usage.message)
         }
     }
 

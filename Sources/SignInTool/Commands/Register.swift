@@ -130,7 +130,7 @@ struct Register: Command {
                 throw AuthError(
                     .invalidConfiguration, .registration,
                     "it can receive no redirect to \(registered.joined(separator: ", ")), but to a loopback URI such as "
-                        + "http://127.0.0.1/callback", outcome: .notSent)
+                        + "http://127.0.0.1/callback")
             }
             _ = try registration.client(at: provider, keyNamed: keyPath)
         } catch let error as AuthError {

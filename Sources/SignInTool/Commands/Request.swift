@@ -148,9 +148,7 @@ struct Request: Command {
         do { return try InputFile.readWaiting(dataFile, atMost: 1 << 30) } catch .cancelled {
             throw CancellationError()
         } catch {
-            throw AuthError(
-                .invalidConfiguration, .configuration, "--data-file: \(dataFile): \(error.description)",
-                outcome: .notSent)
+            throw AuthError(.invalidConfiguration, .configuration, "--data-file: \(dataFile): \(error.description)")
         }
     }
 

@@ -172,8 +172,7 @@ struct SignInQuestions {
 
     private static func refusal(_ expected: String, _ found: String) -> AuthError {
         AuthError(
-            .invalidConfiguration, .configuration,
-            "\(expected), found \(found.isEmpty ? "nothing" : found.foundText)", outcome: .notSent)
+            .invalidConfiguration, .configuration, "\(expected), found \(found.isEmpty ? "nothing" : found.foundText)")
     }
 }
 

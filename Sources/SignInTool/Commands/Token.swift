@@ -64,7 +64,7 @@ struct Token: Command {
         guard !format.hasUser || user != nil else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "the ID token has neither an email address nor a user name. Use --user", outcome: .notSent)
+                "the ID token has neither an email address nor a user name. Use --user")
         }
         return format.text(token.reveal(), variable: variable, user: (user ?? "").onOneLine)
     }

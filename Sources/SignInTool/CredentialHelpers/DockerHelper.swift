@@ -64,6 +64,6 @@ struct DockerHelper: CredentialHelper {
     }
 
     private static func failure(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, message)
     }
 }

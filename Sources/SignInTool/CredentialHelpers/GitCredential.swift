@@ -53,7 +53,6 @@ struct GitCredential {
     var text: String { attributes.map { "\($0.name)=\($0.value)\n" }.joined() }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(
-            .invalidConfiguration, .configuration, "the request of git: \(message.onOneLine)", outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, "the request of git: \(message.onOneLine)")
     }
 }

@@ -45,7 +45,7 @@ struct KubectlHelper: CredentialHelper {
             throw AuthError(
                 .invalidConfiguration, .configuration,
                 "KUBERNETES_EXEC_INFO: expected the apiVersion \(versions.joined(separator: " or ")), found "
-                    + (version ?? "none"), outcome: .notSent)
+                    + (version ?? "none"))
         }
         return version
     }

@@ -106,10 +106,11 @@ struct ClientOptions: ParsableArguments, Sendable {
         switch (method, secret) {
         case (.basic, let secret?): return (secret, .clientSecretBasic(secret))
         case (.post, let secret?): return (secret, .clientSecretPost(secret))
-        case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret, assertion))
+        case (.client_secret_jwt, let secret?): return (secret, .clientSecretJWT(secret, audience: wantedAudience))
         case (.basic, nil): return (nil, .clientSecretBasic(try Self.secret(of: registered)))
         case (.post, nil): return (nil, .clientSecretPost(try Self.secret(of: registered)))
-        case (.client_secret_jwt, nil): return (nil, .clientSecretJWT(try Self.secret(of: registered), assertion))
+        case (.client_secret_jwt, nil):
+            return (nil, .clientSecretJWT(try Self.secret(of: registered), audience: wantedAudience))
         case (.some(.none), _): return (nil, ClientAuthentication.none)
         case (_, _):
             guard let keyFile else {
@@ -122,7 +123,7 @@ struct ClientOptions: ParsableArguments, Sendable {
                 error.message = "--client-key: \(error.message)"
                 throw error
             }
-            return (secret, .privateKeyJWT(keyNamed: name, assertion))
+            return (secret, .privateKeyJWT(keyNamed: name, audience: wantedAudience))
         }
     }
 
@@ -133,13 +134,13 @@ struct ClientOptions: ParsableArguments, Sendable {
         return secret
     }
 
-    private var assertion: ClientAuthentication.Assertion { .init(audience: audience?.audience ?? .issuer) }
+    private var wantedAudience: ClientAuthentication.Audience { audience?.audience ?? .issuer }
 
     /// Returns the registered client's authentication with the requested audience.
     private func signing(_ known: ClientAuthentication?) throws -> ClientAuthentication {
         switch known {
-        case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
-        case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, assertion)
+        case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, audience: wantedAudience)
+        case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, audience: wantedAudience)
         default: throw WrongUsage("--assertion-audience: this client does not authenticate with an assertion")
         }
     }
@@ -154,8 +155,7 @@ struct ClientOptions: ParsableArguments, Sendable {
             throw AuthError(
                 .invalidConfiguration, .configuration,
                 "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so it signs nothing for "
-                    + "\(url.foundText). Leave out --assertion-audience, or name a key of your own with --client-key",
-                outcome: .notSent)
+                    + "\(url.foundText). Leave out --assertion-audience, or name a key of your own with --client-key")
         }
         // Who wrote metadata elsewhere is not known, even if it names the issuer.
         if let metadata, metadata != registered.provider.location {
@@ -163,7 +163,7 @@ struct ClientOptions: ParsableArguments, Sendable {
                 .invalidConfiguration, .configuration,
                 "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so its credentials do not go "
                     + "where \(metadata.string.foundText) says. Leave out --metadata-url, register a client with it, or name "
-                    + "credentials of your own, for example with --client-secret-file", outcome: .notSent)
+                    + "credentials of your own, for example with --client-secret-file")
         }
         guard let metadata = provider.metadata else { return }
         for (name, endpoint) in [("token_endpoint", .token), ("device_authorization_endpoint", .deviceAuthorization)]
@@ -174,7 +174,7 @@ struct ClientOptions: ParsableArguments, Sendable {
                 .invalidConfiguration, .configuration,
                 "the client \(registered.id.shownName) is registered at \(registered.provider.issuer), so its credentials do not go "
                     + "to \(chosen.foundText). Leave out the options for endpoints, or name credentials of your own, for "
-                    + "example with --client-secret-file", outcome: .notSent)
+                    + "example with --client-secret-file")
         }
     }
 

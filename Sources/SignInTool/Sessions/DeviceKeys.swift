@@ -42,7 +42,7 @@ enum DeviceKeys {
         let device = device(of: uri)
         let isFirst = state.withLock { $0.devices.insert(device).inserted }
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+            AuthError(.invalidConfiguration, .configuration, message)
         }
         if let path = variable(pinVariable) {
             guard isFirst else {

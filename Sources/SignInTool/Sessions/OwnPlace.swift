@@ -69,6 +69,6 @@ extension AuthError {
         AuthError(
             .invalidConfiguration, .configuration,
             "\(path.shownName) was named at an earlier sign-in, and what is there now is another user’s. Name another file with "
-                + option, outcome: .notSent)
+                + option)
     }
 }

@@ -247,8 +247,7 @@ struct Profile: Hashable, Sendable {
         let other = Self.with(record.profileID).map { "the profile \($0.name.foundText)" } ?? "another sign-in"
         throw AuthError(
             .invalidConfiguration, .store,
-            "\(store.shownLocation) has the session of \(other), not of the profile \(name.foundText)",
-            outcome: .notSent)
+            "\(store.shownLocation) has the session of \(other), not of the profile \(name.foundText)")
     }
 
     /// Returns the profile with this ID; nil if it was forgotten.

@@ -133,7 +133,7 @@ package struct ProfileDocument {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .configuration, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .configuration, message)
     }
 
     /// Lines that show a command line of a profile to its user: where it signs in first, and nothing is cut.

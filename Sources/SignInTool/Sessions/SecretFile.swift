@@ -8,7 +8,7 @@ enum SecretFile {
     static func read(_ path: String, of option: String?, mayBeEmpty: Bool = false) throws -> Secret {
         func refusal(_ why: String) -> AuthError {
             let place = option.map { "\($0): \(path)" } ?? path
-            return AuthError(.invalidConfiguration, .configuration, "\(place): \(why)", outcome: .notSent)
+            return AuthError(.invalidConfiguration, .configuration, "\(place): \(why)")
         }
         let bytes: [UInt8]
         do { bytes = try InputFile.readWaiting(path, atMost: 64 << 10) } catch .cancelled {

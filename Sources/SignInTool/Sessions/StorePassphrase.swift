@@ -28,7 +28,6 @@ enum StorePassphrase {
         throw AuthError(
             .invalidConfiguration, .configuration,
             "the passphrase is missing. Set SIGN_IN_PASSPHRASE_FILE to the path of a file that contains it, or load the "
-                + "systemd credential sign-in-passphrase",
-            outcome: .notSent)
+                + "systemd credential sign-in-passphrase")
     }
 }

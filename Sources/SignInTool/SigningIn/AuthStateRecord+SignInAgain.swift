@@ -153,7 +153,7 @@ extension ClientOptions {
         case .assertion(let path): assertionFile = path
         case .none, .tlsClientAuth, .selfSignedTLSClientAuth: break
         }
-        if case .clientSecretJWT(_, let assertion) = known { audience = AssertionAudience(assertion.audience) }
-        if case .privateKeyJWT(_, let assertion) = known { audience = AssertionAudience(assertion.audience) }
+        if case .clientSecretJWT(_, let known) = known { audience = AssertionAudience(known) }
+        if case .privateKeyJWT(_, let known) = known { audience = AssertionAudience(known) }
     }
 }

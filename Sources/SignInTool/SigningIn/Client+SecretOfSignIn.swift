@@ -14,7 +14,7 @@ extension Client {
         switch authentication {
         case .clientSecretBasic: client.authentication = .clientSecretBasic(secret)
         case .clientSecretPost: client.authentication = .clientSecretPost(secret)
-        case .clientSecretJWT(_, let assertion): client.authentication = .clientSecretJWT(secret, assertion)
+        case .clientSecretJWT(_, let audience): client.authentication = .clientSecretJWT(secret, audience: audience)
         case .none, .privateKeyJWT, .assertion, .tlsClientAuth, .selfSignedTLSClientAuth: return nil
         }
         return client

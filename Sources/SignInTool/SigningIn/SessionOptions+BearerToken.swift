@@ -19,8 +19,7 @@ extension AccessToken {
         guard type == .bearer else {
             throw AuthError(
                 .invalidConfiguration, .configuration,
-                "the token is bound to a key of the session. Use 'sign-in request', or sign in without --dpop",
-                outcome: .notSent)
+                "the token is bound to a key of the session. Use 'sign-in request', or sign in without --dpop")
         }
         return self
     }

@@ -58,8 +58,7 @@ extension SessionOptions {
             throw AuthError(
                 .invalidConfiguration, .store,
                 "\(store.shownLocation) has the session of \(client.id.shownName) at \(client.provider.issuer). Use --issuer and "
-                    + "--client-id for that session, or leave them out",
-                outcome: .notSent)
+                    + "--client-id for that session, or leave them out")
         }
         return state
     }

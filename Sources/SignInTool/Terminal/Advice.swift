@@ -153,10 +153,10 @@ struct Advice: Sendable {
         case .clientSecretBasic: "if the provider does not read the header as it should, use --client-auth post"
         // RFC 7523 §3 item 3: the provider decides which audiences it accepts.
         // If the provider explains the refusal otherwise, this hint would contradict it.
-        case .clientSecretJWT(_, let assertion)
-        where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")),
-            .privateKeyJWT(_, let assertion)
-        where assertion.audience == .issuer && (description.isEmpty || description.contains("aud")):
+        case .clientSecretJWT(_, let audience)
+        where audience == .issuer && (description.isEmpty || description.contains("aud")),
+            .privateKeyJWT(_, let audience)
+        where audience == .issuer && (description.isEmpty || description.contains("aud")):
             "if the provider accepts only its token endpoint as the audience, use --assertion-audience token-endpoint, unless "
                 + "another provider knows the same key"
         default: nil

@@ -285,7 +285,7 @@ struct RegistrationTests {
         let provider = try ProviderMetadata(
             issuer: "https://op.example", endpoints: [.registration: "https://op.example/register"])
         var metadata = World.clientMetadata
-        metadata.jwksURI = "https://app.example/jwks"
+        metadata["jwks_uri"] = "https://app.example/jwks"
         _ = try ClientRegistrationRequest(provider: provider, metadata: metadata)
         metadata.jwks = []
         #expect(

@@ -185,12 +185,12 @@ struct ClientAssertionTests {
             let clientKey = try ClientKey(pem: key.pem)
             let tokenEndpoint = world.provider.url(.token)
             _ = try await session(
-                world, .privateKeyJWT(keyNamed: "key", .init(audience: .other(tokenEndpoint))), key: clientKey)
+                world, .privateKeyJWT(keyNamed: "key", audience: .other(tokenEndpoint)), key: clientKey)
             let sent = try #require(world.provider.log(.token).last?.form["client_assertion"])
             #expect(try JSON(parsing: JWS(compact: sent).payload)["aud"]?.string == tokenEndpoint)
             let wrong = await authError {
                 try await session(
-                    world, .privateKeyJWT(keyNamed: "key", .init(audience: .other("https://other.example"))),
+                    world, .privateKeyJWT(keyNamed: "key", audience: .other("https://other.example")),
                     key: clientKey)
             }
             #expect(wrong?.code == .invalidClient)
@@ -200,7 +200,7 @@ struct ClientAssertionTests {
     @Test func `the audience is the endpoint that it is sent to, where the app says so`() async throws {
         let key = try SigningKey.generate(.es256)
         try await World.run(configuration(key)) { world in
-            let authentication = ClientAuthentication.privateKeyJWT(keyNamed: "key", .init(audience: .endpoint))
+            let authentication = ClientAuthentication.privateKeyJWT(keyNamed: "key", audience: .endpoint)
             let state = try await session(world, authentication, key: ClientKey(pem: key.pem))
             _ = await state.revokeTokens()
             for endpoint in [Endpoint.token, .revocation] {
@@ -218,7 +218,7 @@ struct ClientAssertionTests {
             let clientKey = try ClientKey(pem: key.pem)
             let refused = await authError { try await session(world, .privateKeyJWT(keyNamed: "key"), key: clientKey) }
             #expect(refused?.code == .invalidClient)
-            let authentication = ClientAuthentication.privateKeyJWT(keyNamed: "key", .init(audience: .tokenEndpoint))
+            let authentication = ClientAuthentication.privateKeyJWT(keyNamed: "key", audience: .tokenEndpoint)
             let state = try await session(world, authentication, key: clientKey)
             #expect(await state.revokeTokens().allSatisfy { $0.error == nil })
             for endpoint in [Endpoint.token, .revocation] {

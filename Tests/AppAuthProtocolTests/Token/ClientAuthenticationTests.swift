@@ -85,11 +85,11 @@ struct ClientAuthenticationTests {
     @Test(arguments: [
         ClientAuthentication.none, .clientSecretBasic(Secret("s3cret-value")),
         .clientSecretPost(Secret("s3cret-value")), .clientSecretJWT(Secret("s3cret-value")),
-        .clientSecretJWT(Secret("s3cret-value"), .init(audience: .other("https://op.example/token"))),
+        .clientSecretJWT(Secret("s3cret-value"), audience: .other("https://op.example/token")),
         .privateKeyJWT(keyNamed: "/etc/app/key.pem"), .assertion(named: "/var/run/token"),
-        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .other("https://op.example/token"))),
-        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .endpoint)),
-        .privateKeyJWT(keyNamed: "/etc/app/key.pem", .init(audience: .tokenEndpoint)),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", audience: .other("https://op.example/token")),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", audience: .endpoint),
+        .privateKeyJWT(keyNamed: "/etc/app/key.pem", audience: .tokenEndpoint),
     ])
     func `it survives being stored, and prints nothing`(authentication: ClientAuthentication) throws {
         let provider = try ProviderMetadata(issuer: "https://op.example", endpoints: [:])

@@ -15,7 +15,7 @@ extension ClientMetadata {
     ///   secret, and for members that are credentials.
     public func document(at clientID: String) throws -> JSON {
         func refusal(_ message: String) -> AuthError {
-            AuthError(.invalidConfiguration, .registration, message, outcome: .notSent)
+            AuthError(.invalidConfiguration, .registration, message)
         }
         // Draft §3: https, with a path, which has no dot segments; without user information and fragment.
         let url = try SecureURL(clientID)

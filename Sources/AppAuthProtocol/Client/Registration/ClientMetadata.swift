@@ -61,11 +61,6 @@ public struct ClientMetadata: Sendable, Hashable {
         get { string("client_name") }
         set { self["client_name"] = newValue.map(JSON.string) }
     }
-    /// The client's home page.
-    public var clientURI: String? {
-        get { string("client_uri") }
-        set { self["client_uri"] = newValue.map(JSON.string) }
-    }
     /// The scopes that the client may request.
     public var scope: [Scope]? {
         get { string("scope").map([Scope].init(received:)) }
@@ -76,35 +71,15 @@ public struct ClientMetadata: Sendable, Hashable {
         get { strings("contacts") }
         set { self["contacts"] = list(newValue) }
     }
-    /// The URL of the client's public keys.
-    public var jwksURI: String? {
-        get { string("jwks_uri") }
-        set { self["jwks_uri"] = newValue.map(JSON.string) }
-    }
     /// The client's public keys, if they are not at a URL: see ``ClientKey/publicJWK``.
     public var jwks: [JSON]? {
         get { self["jwks"]?["keys"]?.array }
         set { self["jwks"] = newValue.map { ["keys": .array($0)] } }
     }
-    /// An identifier of the software, the same for each of its installations.
-    public var softwareID: String? {
-        get { string("software_id") }
-        set { self["software_id"] = newValue.map(JSON.string) }
-    }
-    /// The version of the software.
-    public var softwareVersion: String? {
-        get { string("software_version") }
-        set { self["software_version"] = newValue.map(JSON.string) }
-    }
     /// `native` or `web`; `web` if absent (OpenID Connect Registration §2).
     public var applicationType: String? {
         get { string("application_type") }
         set { self["application_type"] = newValue.map(JSON.string) }
-    }
-    /// The signature algorithm of the client's ID tokens; RS256 if absent (OpenID Connect Registration §2).
-    public var idTokenSignedResponseAlgorithm: String? {
-        get { string("id_token_signed_response_alg") }
-        set { self["id_token_signed_response_alg"] = newValue.map(JSON.string) }
     }
     /// The URIs to which the provider may redirect the browser after a sign-out (RP-Initiated Logout §3.1).
     public var postLogoutRedirectURIs: [String]? {

@@ -41,7 +41,7 @@ extension ClientRegistration {
     public func delete(in environment: Environment) async throws {
         let (response, url) = try await send(.delete, nil, environment)
         // §2.3: 204.
-        guard response.status == .noContent else { throw error(response, url, expected: .noContent) }
+        guard response.isAccepted else { throw error(response, url) }
     }
 
     private func response(
@@ -49,7 +49,7 @@ extension ClientRegistration {
     ) async throws -> ClientRegistration {
         let (response, url) = try await send(method, document, environment)
         // §2.1, §2.2: 200.
-        guard response.status == .ok else { throw error(response, url, expected: .ok) }
+        guard response.isAccepted else { throw error(response, url) }
         return try ClientRegistration(response, from: url, updating: self)
             .completed(with: metadata.tokenEndpointAuthMethod, of: nil)
     }
@@ -61,15 +61,13 @@ extension ClientRegistration {
             throw AuthError(
                 .invalidConfiguration, .registration,
                 "expected a registration with 'registration_access_token' and 'registration_client_uri', "
-                    + "found one that cannot be managed",
-                outcome: .notSent)
+                    + "found one that cannot be managed")
         }
         let request = TransportRequest.registration(method, configurationEndpoint, document, token: accessToken)
         return (try await environment.send(request, stage: .registration), configurationEndpoint)
     }
 
-    private func error(_ response: TransportResponse, _ url: SecureURL, expected: HTTPResponse.Status) -> AuthError {
-        response.oauthError(
-            from: url, stage: .registration, hiding: [accessToken, clientSecret].compactMap(\.self), expected: expected)
+    private func error(_ response: TransportResponse, _ url: SecureURL) -> AuthError {
+        response.oauthError(from: url, stage: .registration, hiding: [accessToken, clientSecret].compactMap(\.self))
     }
 }

@@ -19,16 +19,15 @@ extension ClientRegistration {
 
     package init(stored json: StoredObject) throws {
         guard let members = try json.value("metadata").object else { throw StoredObject.Damage() }
-        self.init(
-            clientID: try json.string("clientID"),
-            clientSecret: try json.optional("clientSecret") { try $0.secret($1) },
-            clientIDIssuedAt: try json.optional("clientIDIssuedAt") { try $0.date($1) },
-            clientSecretExpiresAt: try json.optional("clientSecretExpiresAt") { try $0.date($1) },
-            accessToken: try json.optional("accessToken") { try $0.secret($1) },
-            configurationEndpoint: try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) },
-            metadata: ClientMetadata(members),
-            // Older records have no revision.
-            revision: try json.optional("revision") { try $0.int($1) } ?? 0)
+        metadata = ClientMetadata(members)
+        clientID = try json.string("clientID")
+        clientSecret = try json.optional("clientSecret") { try $0.secret($1) }
+        clientIDIssuedAt = try json.optional("clientIDIssuedAt") { try $0.date($1) }
+        clientSecretExpiresAt = try json.optional("clientSecretExpiresAt") { try $0.date($1) }
+        accessToken = try json.optional("accessToken") { try $0.secret($1) }
+        configurationEndpoint = try json.optional("configurationEndpoint") { try SecureURL($0.string($1)) }
+        // Older records have no revision.
+        revision = try json.optional("revision") { try $0.int($1) } ?? 0
     }
 }
 
@@ -38,19 +37,16 @@ extension Client {
     ///
     /// - Parameter name: The new name of the key; nil keeps the current one, if there is one.
     package func registered(as registration: ClientRegistration, keyNamed name: String?) throws -> Client {
-        let authentication: ClientAuthentication =
-            switch self.authentication {
-            case .privateKeyJWT(let known, let assertion):
-                try registration.authentication(keyNamed: name ?? known).saying(assertion)
-            case .clientSecretJWT(_, let assertion):
-                try registration.authentication(keyNamed: name).saying(assertion)
+        var client = self
+        client.registration = registration
+        client.authentication =
+            switch authentication {
+            case .privateKeyJWT(let known, let audience):
+                try registration.authentication(keyNamed: name ?? known, audience: audience)
+            case .clientSecretJWT(_, let audience):
+                try registration.authentication(keyNamed: name, audience: audience)
             default: try registration.authentication(keyNamed: name)
             }
-        var client = Client(
-            id: id, authentication: authentication, provider: provider, dpop: dpop,
-            bindsTokensToCertificate: bindsTokensToCertificate)
-        (client.registration, client.idTokenRules) = (registration, idTokenRules)
-        client.dpopKeyProvider = dpopKeyProvider
         return client
     }
 
@@ -71,15 +67,5 @@ extension Client {
         var client = self
         client.registration = theirs
         return client
-    }
-}
-
-extension ClientAuthentication {
-    fileprivate func saying(_ assertion: Assertion) -> ClientAuthentication {
-        switch self {
-        case .privateKeyJWT(let name, _): .privateKeyJWT(keyNamed: name, assertion)
-        case .clientSecretJWT(let secret, _): .clientSecretJWT(secret, assertion)
-        default: self
-        }
     }
 }

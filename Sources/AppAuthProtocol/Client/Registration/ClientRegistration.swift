@@ -27,18 +27,9 @@ public struct ClientRegistration: Sendable, Hashable {
     /// The URL for that (`registration_client_uri`). A provider that allows it issues both.
     public let configurationEndpoint: SecureURL?
     /// The registered metadata, without the credentials.
-    public let metadata: ClientMetadata
+    public internal(set) var metadata: ClientMetadata
     /// The number of earlier responses about the client. The registration with the highest number is current.
     let revision: Int
-
-    init(
-        clientID: String, clientSecret: Secret?, clientIDIssuedAt: Date?, clientSecretExpiresAt: Date?,
-        accessToken: Secret?, configurationEndpoint: SecureURL?, metadata: ClientMetadata, revision: Int
-    ) {
-        (self.clientID, self.clientSecret, self.clientIDIssuedAt) = (clientID, clientSecret, clientIDIssuedAt)
-        (self.clientSecretExpiresAt, self.accessToken) = (clientSecretExpiresAt, accessToken)
-        (self.configurationEndpoint, self.metadata, self.revision) = (configurationEndpoint, metadata, revision)
-    }
 
     /// Reads a response.
     ///
@@ -63,8 +54,7 @@ public struct ClientRegistration: Sendable, Hashable {
     /// - Throws: ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the document has no valid client ID.
     public init(document: JSON) throws {
         let object = try ResponseObject(document) { message in
-            AuthError(
-                .invalidConfiguration, .registration, "invalid stored registration: \(message)", outcome: .notSent)
+            AuthError(.invalidConfiguration, .registration, "invalid stored registration: \(message)")
         }
         try self.init(object, from: nil, updating: nil)
     }
@@ -140,16 +130,17 @@ public struct ClientRegistration: Sendable, Hashable {
 
     /// Returns the registration with other metadata.
     func changing(_ change: (inout ClientMetadata) -> Void) -> ClientRegistration {
-        var metadata = metadata
-        change(&metadata)
-        return ClientRegistration(
-            clientID: clientID, clientSecret: clientSecret, clientIDIssuedAt: clientIDIssuedAt,
-            clientSecretExpiresAt: clientSecretExpiresAt, accessToken: accessToken,
-            configurationEndpoint: configurationEndpoint, metadata: metadata, revision: revision)
+        var changed = self
+        change(&changed.metadata)
+        return changed
     }
 
     /// Returns the registered authentication.
-    package func authentication(keyNamed name: String? = nil) throws -> ClientAuthentication {
+    ///
+    /// - Parameter audience: The audience of assertions, which is not part of a registration.
+    package func authentication(
+        keyNamed name: String? = nil, audience: ClientAuthentication.Audience = .issuer
+    ) throws -> ClientAuthentication {
         // RFC 7591 §2: the default.
         let registered = metadata.members[nonEmpty: "token_endpoint_auth_method"] ?? "client_secret_basic"
         guard let method = registered.string else {
@@ -161,15 +152,14 @@ public struct ClientRegistration: Sendable, Hashable {
         case ("self_signed_tls_client_auth", _): return .selfSignedTLSClientAuth
         case ("client_secret_basic", let secret?): return .clientSecretBasic(secret)
         case ("client_secret_post", let secret?): return .clientSecretPost(secret)
-        case ("client_secret_jwt", let secret?): return .clientSecretJWT(secret)
+        case ("client_secret_jwt", let secret?): return .clientSecretJWT(secret, audience: audience)
         case ("private_key_jwt", _):
             guard let name else {
                 throw AuthError(
                     .invalidConfiguration, .registration,
-                    "expected the name of the client’s key, since it is registered with private_key_jwt, found none",
-                    outcome: .notSent)
+                    "expected the name of the client’s key, since it is registered with private_key_jwt, found none")
             }
-            return .privateKeyJWT(keyNamed: name)
+            return .privateKeyJWT(keyNamed: name, audience: audience)
         case ("client_secret_basic", nil), ("client_secret_post", nil), ("client_secret_jwt", nil):
             throw Self.unusable("expected a 'client_secret' for \(method), found none")
         default:

@@ -75,7 +75,7 @@ public struct ClientRegistrationRequest: Sendable {
     }
 
     private static func refusal(_ message: String) -> AuthError {
-        AuthError(.invalidConfiguration, .registration, message, outcome: .notSent)
+        AuthError(.invalidConfiguration, .registration, message)
     }
 }
 

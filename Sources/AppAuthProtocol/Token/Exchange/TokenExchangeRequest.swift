@@ -41,8 +41,7 @@ public struct TokenExchangeRequest: Sendable, Hashable {
         guard client.dpop == nil else {
             throw AuthError(
                 .invalidConfiguration, .token,
-                "expected a client with bearer tokens, found one that binds its tokens to a DPoP key",
-                outcome: .notSent)
+                "expected a client with bearer tokens, found one that binds its tokens to a DPoP key")
         }
         return try await send(to: ClientEndpoint(client: client, environment: environment))
     }

@@ -115,7 +115,6 @@ private struct GrantAssertionSource: EnvironmentKey, Sendable {
     static let defaultValue = GrantAssertionSource { demand in
         throw AuthError(
             .invalidConfiguration, .configuration,
-            "expected Environment.grantAssertion to return the assertion \(demand.name.foundText), found none",
-            outcome: .notSent)
+            "expected Environment.grantAssertion to return the assertion \(demand.name.foundText), found none")
     }
 }
