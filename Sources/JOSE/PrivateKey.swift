@@ -8,8 +8,8 @@ package final class PrivateKey: @unchecked Sendable {
     /// Where the key is used; nil for a key in memory.
     package let context: ProviderContext?
 
-    enum Kind {
-        case rsa(bits: Int)
+    package enum Kind: Sendable {
+        case rsa(bits: Int = 2048)
         case ec(Curve)
         case ed25519
         case x25519

@@ -4,21 +4,9 @@ package final class RecipientKey: Sendable {
     package let publicKey: JWK
     private let key: PrivateKey
 
-    /// The kinds of keys that tokens can be encrypted to.
-    package enum Kind: Sendable {
-        case rsa(bits: Int = 2048)
-        case ec(Curve)
-        case x25519
-    }
-
-    /// Generates a new key.
-    package static func generate(_ kind: Kind) throws(JOSEError) -> RecipientKey {
-        let key =
-            switch kind {
-            case .rsa(let bits): try PrivateKey(.rsa(bits: bits))
-            case .ec(let curve): try PrivateKey(.ec(curve))
-            case .x25519: try PrivateKey(.x25519)
-            }
+    /// Generates a new RSA, EC or X25519 key: tokens can be encrypted to no other.
+    package static func generate(_ kind: PrivateKey.Kind) throws(JOSEError) -> RecipientKey {
+        let key = try PrivateKey(kind)
         return try RecipientKey(key, JWK(key.material, use: "enc"))
     }
 

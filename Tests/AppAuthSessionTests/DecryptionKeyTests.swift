@@ -4,8 +4,8 @@ import TestFixtures
 import Testing
 
 struct DecryptionKeyTests {
-    @Test(arguments: [RecipientKey.Kind.rsa(), .ec(.p521), .x25519])
-    func `a key is read from PEM, and its public key holds no secret`(kind: RecipientKey.Kind) throws {
+    @Test(arguments: [PrivateKey.Kind.rsa(), .ec(.p521), .x25519])
+    func `a key is read from PEM, and its public key holds no secret`(kind: PrivateKey.Kind) throws {
         let own = try RecipientKey.generate(kind)
         let key = try DecryptionKey(pem: own.pem, keyID: "enc-1")
         #expect(key.keyID == "enc-1")

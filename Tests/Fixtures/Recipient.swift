@@ -7,7 +7,7 @@ package struct Recipient: Sendable, CustomStringConvertible {
     package let own: RecipientKey
     package let encryption: ResponseEncryption
 
-    package init(_ kind: RecipientKey.Kind, _ alg: KeyManagementAlgorithm, _ enc: ContentEncryption) throws {
+    package init(_ kind: PrivateKey.Kind, _ alg: KeyManagementAlgorithm, _ enc: ContentEncryption) throws {
         own = try RecipientKey.generate(kind)
         var key = own.publicKey
         key.kid = "enc-1"

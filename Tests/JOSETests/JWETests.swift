@@ -14,7 +14,7 @@ import Testing
 
     static func key(_ name: String) throws -> RecipientKey {
         if name == "RSA" { return try rsa.get() }
-        return try RecipientKey.generate(Curve(rawValue: name).map(RecipientKey.Kind.ec) ?? .x25519)
+        return try RecipientKey.generate(Curve(rawValue: name).map(PrivateKey.Kind.ec) ?? .x25519)
     }
 
     @Test(arguments: kinds)

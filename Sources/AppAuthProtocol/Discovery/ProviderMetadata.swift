@@ -128,8 +128,9 @@ public struct ProviderMetadata: Sendable, Hashable {
         for name in [Endpoint.keys.rawValue, "id_token_signing_alg_values_supported"] {
             if let value = newer.document[nonEmpty: name] { metadata.document[name] = value }
         }
-        let aliases = "mtls_endpoint_aliases"
-        if resource == nil, let newer = newer.document[aliases]?.object { metadata.document[aliases] = .object(newer) }
+        if resource == nil, let newer = newer.document[Self.aliases]?.object {
+            metadata.document[Self.aliases] = .object(newer)
+        }
         for name in document.members.map(\.name) where name.hasSuffix("_endpoint") {
             let endpoint = Endpoint(rawValue: name)
             guard let url = newer[endpoint], resource == nil || url.origin == self[endpoint]?.origin else { continue }

@@ -57,11 +57,10 @@ package struct RefreshForm: Sendable, Hashable {
         return form == self ? nil : form
     }
 
-    /// The hosts of Entra ID, version 2, by their issuers' paths. It refuses `resource` in a refresh. One without `scope` may get
-    /// a token for another API: if the client is the API too, for the client itself.
-    private static let hostsOfEntra: [(host: String, path: String)] = [
-        ("login.microsoftonline.com", "/v2.0"), ("login.microsoftonline.us", "/v2.0"),
-        ("login.partner.microsoftonline.cn", "/v2.0"), (".ciamlogin.com", "/v2.0"),
+    /// The hosts of Entra ID. Its version 2 refuses `resource` in a refresh. One without `scope` may get a token for another API:
+    /// if the client is the API too, for the client itself.
+    private static let hostsOfEntra = [
+        "login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", ".ciamlogin.com",
     ]
 
     /// Entra does not name the scopes that it grants for itself. `.default`, which stands for all of an API, it repeats beside
@@ -75,9 +74,7 @@ package struct RefreshForm: Sendable, Hashable {
 
     private static func isEntra(_ provider: ProviderMetadata) -> Bool {
         let url = provider.issuer.url
-        return hostsOfEntra.contains { server in
-            url.path.hasSuffix(server.path)
-                && (server.host.hasPrefix(".") ? url.host.hasSuffix(server.host) : url.host == server.host)
-        }
+        return url.path.hasSuffix("/v2.0")
+            && hostsOfEntra.contains { $0.hasPrefix(".") ? url.host.hasSuffix($0) : url.host == $0 }
     }
 }
