@@ -46,6 +46,9 @@ package final class TaskQueue: Sendable {
         }
     }
 
+    /// Whether a task has its turn.
+    package var isTaken: Bool { state.withLock { $0.isTaken } }
+
     /// How many tasks wait for their turn.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 

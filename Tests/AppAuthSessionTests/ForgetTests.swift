@@ -1,5 +1,6 @@
 import AppAuthProtocol
 import AppAuthSession
+import HTTPTypes
 import AppAuthTestProvider
 import TestFixtures
 import Testing
@@ -93,6 +94,22 @@ struct ForgetTests {
                 #expect(sent.suffix(2) == (revokes ? tokens.compactMap(\.self)[...] : []))
                 #expect(await store.record == nil)
             }
+        }
+    }
+
+    /// Then both the store and memory have them.
+    @Test func `tokens that the session has refreshed itself since the revocation are revoked once`() async throws {
+        try await World.run { world in
+            let store = TestStore()
+            let state = try await world.signIn(store: store)
+            world.provider.fault(.status(.ok), at: .revocation, times: 2)
+            #expect(await state.revokeTokens().count == 2)
+            _ = try await state.freshAccessToken(forceRefresh: true)
+            let newest = try #require(await store.record)
+            try await state.forget()
+            let sent = world.provider.log(.revocation).compactMap { $0.form["token"] }
+            #expect(sent.count == 4)
+            #expect(Set(sent.suffix(2)) == [newest.refreshToken?.reveal(), newest.accessToken?.value.reveal()])
         }
     }
 

@@ -1,3 +1,4 @@
+import AppAuthConcurrency
 import AppAuthProtocol
 import AppAuthSession
 import AppAuthTestProvider
@@ -211,7 +212,7 @@ struct FreshIDTokenTests {
 /// A store to which other machines write: each read finds their next session.
 private actor BusyStore: TokenStore {
     private var records: [AuthStateRecord]
-    private let lock = RefreshQueue()
+    private let lock = TaskQueue()
     nonisolated let location = "a busy store"
 
     init(_ records: [AuthStateRecord]) { self.records = records }
@@ -227,5 +228,5 @@ private actor BusyStore: TokenStore {
         return result
     }
 
-    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
+    func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.refreshLock() }
 }

@@ -85,6 +85,24 @@ struct UnsavedTests {
         }
     }
 
+    @Test func `an unusable response is reported even if the store rejects its refresh token`() async throws {
+        try await withSession { world, store, state, _ in
+            let changes = state.changes
+            world.provider.fault(.editDocument { $0["access_token"] = nil }, at: .token)
+            await store.refuse(with: TestStore.Refusal(), after: 1)
+            let error = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            #expect(error?.code == .invalidResponse)
+            #expect(await state.hasUnsavedTokens)
+            await store.refuse(with: nil)
+            try await state.forget()
+            for await change in changes {
+                guard case .refreshFailed(let reported) = change else { return #expect(Bool(false), "\(change)") }
+                #expect(reported.message == error?.message)
+                break
+            }
+        }
+    }
+
     @Test func `the old refresh token is not presented while the new one is unsaved`() async throws {
         try await withRefusedTokens { world, store, first, _, _ in
             let second = try #require(await AuthState(restoring: store, environment: world.environment))

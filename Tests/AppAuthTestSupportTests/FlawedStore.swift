@@ -41,22 +41,22 @@ struct FlawedStore: TokenStore {
 
         let state = LockedValue(State())
         let changing = TaskQueue()
-        let refreshing = RefreshQueue()
+        let refreshing = TaskQueue()
     }
 
     let flaw: Flaw?
     let shared: Shared
-    let common: RefreshQueue
+    let common: TaskQueue
     let location: String
     private let seen = LockedValue<AuthStateRecord?>(nil)
 
-    init(_ flaw: Flaw?, _ shared: Shared, common: RefreshQueue) {
+    init(_ flaw: Flaw?, _ shared: Shared, common: TaskQueue) {
         (self.flaw, self.shared, self.common) = (flaw, shared, common)
         location = flaw == .namesDiffer ? "flawed \(UInt64.random(in: 0...(.max)))" : "flawed"
     }
 
     func load(_ call: TokenStoreCall) async throws -> AuthStateRecord? {
-        let lock = flaw == .locksAll ? try await shared.refreshing.wait() : nil
+        let lock = flaw == .locksAll ? try await shared.refreshing.refreshLock() : nil
         defer { lock?.release() }
         let record = shared.state.withLock { $0.record }
         if flaw == .isNeverEmpty, shared.state.withLock({ $0.isFresh }) { return try Self.leftover }
@@ -116,11 +116,11 @@ struct FlawedStore: TokenStore {
 
     func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock {
         switch flaw {
-        case .hasOneLockForAll: return try await common.wait()
+        case .hasOneLockForAll: return try await common.refreshLock()
         case .lendsToAll: return RefreshLock {}
         case .ignoresCancellation:
             let queue = shared.refreshing
-            return try await Task { try await queue.wait() }.value
+            return try await Task { try await queue.refreshLock() }.value
         case .forgetsWaiters:
             let isForgotten = shared.state.withLock { state in
                 state.waiters += 1
@@ -128,13 +128,13 @@ struct FlawedStore: TokenStore {
             }
             if isForgotten { try await Task.sleep(for: .seconds(3600)) }
         case .keepsLocks:
-            let lock = try await shared.refreshing.wait()
+            let lock = try await shared.refreshing.refreshLock()
             shared.state.withLock { $0.kept.append(lock) }
             return lock
         case .lendsToTheGone:
             // The waiter that is gone has it next, for ever.
             if shared.state.withLock({ $0.waiters }) > 0 { try await Task.sleep(for: .seconds(3600)) }
-            do { return try await shared.refreshing.wait() } catch {
+            do { return try await shared.refreshing.refreshLock() } catch {
                 shared.state.withLock { $0.waiters = 1 }
                 throw error
             }
@@ -150,7 +150,7 @@ struct FlawedStore: TokenStore {
             throw CancellationError()
         default: break
         }
-        return try await shared.refreshing.wait()
+        return try await shared.refreshing.refreshLock()
     }
 }
 

@@ -99,10 +99,10 @@ package actor TestStore: TokenStore {
         heldLoad = nil
     }
 
-    private let lock = RefreshQueue()
+    private let lock = TaskQueue()
     private let changing = TaskQueue()
 
-    package func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
+    package func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.refreshLock() }
 
     /// The number of callers that wait for the refresh lock.
     package nonisolated var lockWaitingCount: Int { lock.waitingCount }

@@ -211,13 +211,10 @@ public struct SignIn: SignInFlow {
         guard let browser else { return observe(.withoutBrowser(nil, canUseDevice: canUseDevice)) }
         do {
             // A browser can take seconds to start.
-            let url = listener.oneTimeURL { [configuration] () throws(AuthError) in
+            try await listener.open(in: browser, watch, observe: { observe(.browserObstacle($0)) }) {
+                [configuration] () throws(AuthError) in
                 try configuration.environment.checkServer(ofPage: page, .authorization)
                 return request.url
-            }
-            let obstacles = try await browser.open(url, watch)
-            for obstacle in obstacles + [listener.sameUserObstacle].compactMap(\.self) {
-                observe(.browserObstacle(obstacle))
             }
         } catch let error as AuthError {
             observe(.withoutBrowser(error, canUseDevice: canUseDevice))

@@ -156,7 +156,11 @@ public struct SignOut: Sendable {
         if endsBrowserSession, browser != nil { await Self.renewHint(of: state, before: deadline) }
         let record = await state.record
         if revokesTokens {
-            report.revocations = await state.revokeTokens(before: deadline)
+            // Tokens that were revoked by the deadline stay revoked.
+            let limit = ContinuousClock.now.duration(to: deadline)
+            report.revocations =
+                (try? await withTimeout(limit, .logout, "the tokens were not revoked") { await state.revokeTokens() })
+                ?? []
             observe(.revoked(report.revocations))
         }
         let forgetting: Result<Void, any Error>
@@ -266,11 +270,8 @@ public struct SignOut: Sendable {
             observe(.openingBrowser)
             // The real URL contains the ID token, and every user of this machine can read the arguments of a process.
             do {
-                let url = listener.oneTimeURL(target: target)
-                let obstacles = try await browser.open(url, watch)
-                for obstacle in obstacles + [listener.sameUserObstacle].compactMap(\.self) {
-                    observe(.browserObstacle(obstacle))
-                }
+                try await listener.open(
+                    in: browser, watch, observe: { observe(.browserObstacle($0)) }, target: target)
                 return true
             } catch let error as AuthError {
                 if !waitsWithoutBrowser { throw try leave(record, because: error) }
@@ -291,23 +292,6 @@ public struct SignOut: Sendable {
     private static func sendOn(from listener: RedirectListener, within limit: Duration) async throws {
         try await withTimeout(min(limit, .seconds(30)), .logout, "the browser did not open the provider’s page") {
             try await listener.oneTimeURLsUsed()
-        }
-    }
-}
-
-extension AuthState {
-    /// Revokes the tokens until the deadline. Tokens that were revoked by then stay revoked.
-    fileprivate func revokeTokens(before deadline: ContinuousClock.Instant) async -> [TokenRevocation] {
-        let revoking = Task { await self.revokeTokens() }
-        let clock = Task {
-            try await Task.sleep(until: deadline, clock: .continuous)
-            revoking.cancel()
-        }
-        defer { clock.cancel() }
-        return await withTaskCancellationHandler {
-            await revoking.value
-        } onCancel: {
-            revoking.cancel()
         }
     }
 }

@@ -236,13 +236,17 @@ extension SocketServer {
     func match(_ parameters: String, of request: Rules.Request) -> [UInt8]? {
         guard let waiter = state.withLock({ $0.waiter }) else { return nil }
         let match = waiter.match(parameters)
-        let response = state.withLock { state in
+        let (response, deliver) = state.withLock { state -> ([UInt8], (@Sendable () -> Void)?) in
             let isForeign = if case .foreign = match { true } else { false }
             if isForeign { state.ignored += 1 }
-            if case .last = match { (state.phase, state.waiter) = (.accepted, nil) }
-            return state.rules.response(to: request, isAccepted: !isForeign)
+            // Another thread may have failed the caller meanwhile.
+            let isAccepted = !isForeign && state.waiter != nil
+            let response = state.rules.response(to: request, isAccepted: isAccepted)
+            guard case .last(let deliver) = match, isAccepted else { return (response, nil) }
+            (state.phase, state.waiter) = (.accepted, nil)
+            return (response, deliver)
         }
-        if case .last(let deliver) = match { deliver() }
+        deliver?()
         return response
     }
 }

@@ -9,17 +9,10 @@ internal import AppAuthProtocol
 final class UnlockQuestion: Sendable {
     static let current = UnlockQuestion()
 
-    fileprivate struct State {
-        /// The location that the open prompt is for, or nil.
-        var open: String?
-        var waiting: [Int: (location: String, reply: Reply<Void>)] = [:]
-        var lastID = 0
-    }
-
-    private let state = LockedValue(State())
+    private let prompt = SingleFlight<(location: String, result: Result<Void, any Error>)>()
 
     /// The number of callers that wait for a result.
-    var waitingCount: Int { state.withLock { $0.waiting.count } }
+    var waitingCount: Int { prompt.waitingCount }
 
     /// Prompts for a location, or waits for the result of the open prompt.
     ///
@@ -34,41 +27,21 @@ final class UnlockQuestion: Sendable {
     func answer(
         for location: String, within limit: Duration, expiry: AuthError, _ ask: @escaping @Sendable () throws -> Void
     ) async throws -> Bool {
-        let (id, hasAsked) = (state.withLock { $0.newID() }, LockedValue(false))
-        defer { state.withLock { _ = $0.waiting.removeValue(forKey: id) } }
-        try await reply(within: (limit, expiry)) { reply in
-            let wasOpen = state.withLock { state in
-                state.waiting[id] = (location, reply)
-                defer { state.open = state.open ?? location }
-                return state.open != nil
+        let hasAsked = LockedValue(false)
+        let answer = try await firstResult { [prompt] in
+            try await prompt.run {
+                hasAsked.withLock { $0 = true }
+                do {
+                    try await onThread(named: "appauth-unlock", of: location, nil, ask)
+                    return (location, .success(()))
+                } catch { return (location, .failure(error)) }
             }
-            if wasOpen { return }
-            hasAsked.withLock { $0 = true }
-            do {
-                let thread = try SystemThread(named: "appauth-unlock", for: .store, of: location) {
-                    self.close(with: Result(catching: ask))
-                }
-                thread.detach()
-            } catch {
-                close(with: .failure(error))
-            }
-        }
-        return hasAsked.withLock { $0 }
-    }
-
-    private func close(with result: Result<Void, any Error>) {
-        let (location, waiting) = state.withLock { state in
-            defer { (state.open, state.waiting) = (nil, [:]) }
-            return (state.open, state.waiting.values)
+        } or: {
+            try await Task.sleep(for: limit)
+            throw expiry
         }
         // A failed prompt for another location does not apply to this one.
-        for waiter in waiting { waiter.reply.give(waiter.location == location ? result : .success(())) }
-    }
-}
-
-extension UnlockQuestion.State {
-    fileprivate mutating func newID() -> Int {
-        lastID += 1
-        return lastID
+        if answer.location == location { try answer.result.get() }
+        return hasAsked.withLock { $0 }
     }
 }

@@ -45,10 +45,11 @@ extension AuthState {
             case .fail(let error): throw error
             case .decideAgain, .waitForLock, .done: continue
             }
+            // From here until its successor is stored, the refresh token must not be lost: `settle` waits for it.
+            let exposure = try await exposures.turn()
+            defer { exposure.end() }
             // Another holder may be sending this refresh token, or may have used it up.
             guard held.lock.isHeld else { throw lockWasLost }
-            // From here until its successor is stored, the refresh token must not be lost: `settle` waits for it.
-            var exposure = exposures.begin()
             let event: SessionRules.Event
             switch await sendRefresh(attempt) {
             case .failure(let error): event = .failed(attempt, error, jitter: environment.jitter())
@@ -129,6 +130,9 @@ extension AuthState {
 
     // MARK: - The lock
 
+    /// The refresh lock, and the turn of its caller in this process. An unsaved change keeps the lock, although the turn is over.
+    typealias HeldLock = (turn: TaskQueue.Turn, lock: RefreshLock)
+
     private enum LockOrToken: Sendable { case lock(HeldLock), token(AccessToken) }
 
     /// The lock, or the token or the error that its holder has stored meanwhile, whichever comes first.
@@ -147,7 +151,7 @@ extension AuthState {
         let lock = try await store.convertingErrors { [store] in
             try await store.refreshLock(TokenStoreCall(expectsSession: true))
         }
-        return HeldLock(turn: turn, lock: lock)
+        return (turn, lock)
     }
 
     /// As ``lock()``, with an error that names the holder after a while.

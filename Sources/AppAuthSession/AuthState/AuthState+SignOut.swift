@@ -14,12 +14,12 @@ extension AuthState {
     ///
     /// - Parameter limit: The default is longer than a refresh in which every request times out (30 s each).
     public func settle(atMost limit: Duration = .seconds(90)) async {
-        guard exposures.areSome || registering?.running != nil || unsaved != nil || revoking != nil else {
+        guard exposures.isTaken || registering?.running != nil || unsaved != nil || revoking != nil else {
             return
         }
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         Task {
-            await exposures.end()
+            try? await exposures.turn().end()
             await registering?.settle()
             // An attempt in progress may fail for a reason that no longer holds, for example an unanswered prompt.
             let wasSaving = saves > 0
@@ -121,15 +121,6 @@ extension AuthState {
         if wasAuthorized, let end = record.end { publish(.ended(end)) }
         setUnsaved(.signedOut, before, nil)
         show()
-    }
-
-    /// Returns the tokens of a session that has ended which the app has not revoked, if it has revoked the session's
-    /// tokens. They count as revoked from now on.
-    func unrevokedTokens(of ended: AuthStateRecord) -> [RevocableToken] {
-        guard !revoked.isEmpty else { return [] }
-        let tokens = ended.revocable.filter { !revoked.contains($0.value) }
-        revoked.formUnion(tokens.map(\.value))
-        return tokens
     }
 
     /// Revokes tokens that will not be used, after all earlier revocations. A sign-out and ``settle(atMost:)`` wait for it.

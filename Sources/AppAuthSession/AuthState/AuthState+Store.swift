@@ -221,12 +221,11 @@ extension AuthState {
                 if unsaved?.number == mine.number { (unsaved, isMissing) = (nil, false) }
                 report(decision)
                 var tokens = decision.orphan?.revocable ?? []
-                // A sign-out also revokes the tokens that only the store or only memory had, unless another sign-in has
-                // replaced the session; ``SessionRules`` gives the reason.
-                if mine.isSignOut, stored == nil || stored?.id == mine.known.id {
-                    for ended in [decision.removed, mine.known] {
-                        if let ended { tokens += unrevokedTokens(of: ended) }
-                    }
+                // If the app has revoked the session's tokens, its sign-out also revokes those that only the store or only
+                // memory had, unless another sign-in has replaced the session; ``SessionRules`` gives the reason.
+                if mine.isSignOut, !revoked.isEmpty, stored == nil || stored?.id == mine.known.id {
+                    let ended = (decision.removed?.revocable ?? []) + mine.known.revocable
+                    tokens += ended.filter { revoked.insert($0.value).inserted }
                 }
                 if !tokens.isEmpty { beginRevoking { [tokens] in _ = await self.revoke(tokens) } }
             } catch {

@@ -36,7 +36,8 @@ public actor AuthState {
     let rules: SessionRules.Function
     /// The callers that need the refresh lock, and those that call the store.
     let lockTurns = TaskQueue(), storeTurns = TaskQueue()
-    let exposures = Exposures()
+    /// The turn is taken while a refresh token may be at the provider and its successor is not stored.
+    let exposures = TaskQueue()
     var verifier: JWTVerifier
     let feed = ChangeFeed()
     let cache: TokenCache

@@ -52,8 +52,8 @@ extension AuthState {
             if isNew { break }
         }
         let last = record.idToken.flatMap { $0.claims["exp"]?.double == nil ? nil : $0 }
-        let end = last.map { " The last one is valid until \(record.expiry(of: $0).formatted(.iso8601))" } ?? ""
-        throw Self.noIDToken("the provider sends no new ID token when tokens are refreshed." + end)
+        let end = last.map { ". The last one is valid until \(record.expiry(of: $0).formatted(.iso8601))" } ?? ""
+        throw Self.noIDToken("the provider sends no new ID token when tokens are refreshed" + end)
     }
 
     private static func noIDToken(_ reason: String, _ remedy: String = "") -> AuthError {

@@ -1,7 +1,9 @@
+internal import AppAuthConcurrency
+
 /// A store that keeps a session for as long as the process lives.
 public actor MemoryTokenStore: TokenStore {
     private var record: AuthStateRecord?
-    private let lock = RefreshQueue()
+    private let lock = TaskQueue()
 
     /// Always `memory`.
     public nonisolated var location: String { "memory" }
@@ -23,5 +25,13 @@ public actor MemoryTokenStore: TokenStore {
     }
 
     /// Waits for the lock among the tasks of this process.
-    public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.wait() }
+    public func refreshLock(_ call: TokenStoreCall) async throws -> RefreshLock { try await lock.refreshLock() }
+}
+
+extension TaskQueue {
+    /// A turn as the refresh lock of a store that no other process shares.
+    package func refreshLock() async throws -> RefreshLock {
+        let turn = try await turn()
+        return RefreshLock { turn.end() }
+    }
 }

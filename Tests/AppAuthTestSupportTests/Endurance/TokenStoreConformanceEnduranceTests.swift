@@ -55,7 +55,7 @@ struct TokenStoreConformanceEnduranceTests {
 
     private func violations(_ flaw: FlawedStore.Flaw?) async -> [TokenStoreConformance.Violation] {
         let locations = LockedValue<[String: FlawedStore.Shared]>([:])
-        let common = RefreshQueue()
+        let common = TaskQueue()
         @Sendable func location(_ name: String) -> FlawedStore.Shared {
             locations.withLock { locations in
                 let location = locations[name] ?? FlawedStore.Shared()
