@@ -58,7 +58,7 @@ public struct FacebookSignIn: SignInFlow {
 
     /// Signs the user in, as ``SignIn/run(store:)`` does.
     ///
-    /// If the desktop cannot deliver Facebook's responses, for example because xdg-mime is missing, the reason is
+    /// If the desktop cannot deliver Facebook's responses, for example because no folder is writable, the reason is
     /// reported by ``observe``, and the user can sign in with a password.
     ///
     /// - Throws: As ``SignIn/run(store:)``; ``AuthError`` with ``AuthError/Code/invalidConfiguration`` if the sign-in's

@@ -41,27 +41,20 @@ package struct DeliveryFolder: Sendable {
 
     // MARK: locks
 
-    /// How long to wait for a lock: longer than a run of xdg-mime that times out.
+    /// How long to wait for the lock.
     var lockTimeout: Duration = .seconds(30)
 
-    /// The lock that a byte of the lock file represents.
-    enum Purpose: Int {
-        /// Guards the sockets and the desktop entry. It is held for milliseconds.
-        case entry = 0
-        /// Guards a run of xdg-mime, since two concurrent runs would interfere.
-        case xdgMIME = 1
-    }
-
-    /// Waits for a lock and blocks the calling thread. The wait has a limit, since the holder may be stopped.
+    /// Waits for the lock and blocks the calling thread. It guards the sockets, the desktop entries and `mimeapps.list`, which
+    /// all schemes share. It is held for milliseconds, but the holder may be stopped.
     ///
     /// - Parameter commitment: Ends the wait if the caller has left; made when the lock is held.
     /// - Throws: ``AuthError`` with ``AuthError/Code/unavailable``, which names the holder; `CancellationError`.
-    func lock(_ purpose: Purpose, _ commitment: Commitment = Commitment()) throws -> ByteLock {
+    func lock(_ commitment: Commitment = Commitment()) throws -> ByteLock {
         try make()
-        let file = "\(path)/\(stem).lock"
+        let file = path + "/redirects.lock"
         let descriptor = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw Self.refusal("\(path) cannot be locked: \(SystemError.text(errno))") }
-        let lock = ByteLock(purpose.rawValue, in: descriptor)
+        let lock = ByteLock(0, in: descriptor)
         do {
             guard try lock.lock(within: lockTimeout, commitment) else {
                 var error = Self.refusal("\(path) \(lock.busyDescription(file, after: lockTimeout))")
@@ -73,10 +66,8 @@ package struct DeliveryFolder: Sendable {
         return lock
     }
 
-    func locked<Result>(
-        _ purpose: Purpose, _ commitment: Commitment = Commitment(), _ body: () throws -> Result
-    ) throws -> Result {
-        let lock = try lock(purpose, commitment)
+    func locked<Result>(_ commitment: Commitment = Commitment(), _ body: () throws -> Result) throws -> Result {
+        let lock = try lock(commitment)
         defer { lock.release() }
         return try body()
     }
@@ -107,7 +98,7 @@ package struct DeliveryFolder: Sendable {
             if error.number == ENOENT { return [] }
             throw Self.refusal("\(path) cannot be read: \(error.text)")
         }
-        return names.filter { $0.hasPrefix(stem + ".") && $0 != stem + ".lock" }.map { "\(path)/\($0)" }
+        return names.filter { $0.hasPrefix(stem + ".") }.map { "\(path)/\($0)" }
     }
 
     /// Removes the sockets of processes that have died. Call it under the lock.

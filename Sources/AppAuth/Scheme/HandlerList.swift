@@ -1,6 +1,6 @@
 /// The text of a `mimeapps.list`, in which one line names the handlers of a type (MIME Applications Associations 1.0).
 ///
-/// xdg-mime can set that line but not remove it. The rest of the text stays unchanged, byte for byte.
+/// The rest of the text stays unchanged, byte for byte.
 package struct HandlerList: Sendable, Hashable {
     private var lines: [Substring]
 
@@ -15,9 +15,12 @@ package struct HandlerList: Sendable, Hashable {
     /// list has no line for the type.
     package func handlers(of type: String) -> String? { line(of: type).map { String(lines[$0].value) } }
 
-    /// Replaces the value of ``handlers(of:)``. Nil removes the line, and its heading if that is then empty.
+    /// Sets the value of ``handlers(of:)``. Nil removes the line, and its heading if that is then empty.
     package mutating func set(_ handlers: String?, for type: String) {
-        guard let line = line(of: type) else { return }
+        guard let line = line(of: type) else {
+            if let handlers { add("\(type)=\(handlers)") }
+            return
+        }
         if let handlers {
             lines[line] = "\(type)=\(handlers)\(lines[line].carriageReturn)"
             return
@@ -29,15 +32,25 @@ package struct HandlerList: Sendable, Hashable {
         let isLast = end == lines.endIndex
         lines.removeSubrange(heading..<end)
         guard isLast else { return }
-        // xdg-mime inserts an empty line before a heading that it adds.
+        // An empty line is inserted before a heading that is added, here and by xdg-mime.
         if lines.last?.isBlank == true { lines.removeLast() }
         if !lines.isEmpty { lines.append("") }
+    }
+
+    private static let heading = "[Default Applications]"
+
+    private mutating func add(_ line: String) {
+        if let heading = lines.lastIndex(where: { $0.hasPrefix(Self.heading) }) {
+            return lines.insert(Substring(line + lines[heading].carriageReturn), at: heading + 1)
+        }
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        lines += [lines.isEmpty ? nil : "", Self.heading[...], line[...], ""].compactMap(\.self)
     }
 
     private func line(of type: String) -> Int? {
         var isDefault = false
         for (index, line) in lines.enumerated() {
-            if line.isHeading { isDefault = line.hasPrefix("[Default Applications]") }
+            if line.isHeading { isDefault = line.hasPrefix(Self.heading) }
             if isDefault, line.hasPrefix(type + "=") { return index }
         }
         return nil

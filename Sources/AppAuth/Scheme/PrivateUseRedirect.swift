@@ -94,8 +94,8 @@ public struct PrivateUseRedirect: Sendable, Hashable {
 
     /// Makes the app the permanent handler of its scheme, regardless of ``installation``.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` if xdg-mime or a writable folder is missing, or if another process
-    ///   holds the lock of the scheme for 30 seconds; `.listener` if an entry of this name does not belong to the
+    /// - Throws: ``AuthError`` `.unavailable` if a writable folder is missing, or if another process holds the lock
+    ///   of the redirects for 30 seconds; `.listener` if an entry of this name does not belong to the
     ///   library; `CancellationError`.
     public func install() async throws { try await install(in: DesktopFolders.current()) }
 
@@ -103,23 +103,22 @@ public struct PrivateUseRedirect: Sendable, Hashable {
         let registration = SchemeRegistration(uri.scheme, folders)
         let commitment = Commitment()
         try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
-            try registration.folder.locked(.entry, commitment) { try registration.write(self, isTemporary: false) }
+            try registration.folder.locked(commitment) { try registration.write(self, isTemporary: false) }
         }
-        try await registration.makeDefault()
         await registration.updateCache()
     }
 
     /// Reverts ``install()``: removes the desktop entry and restores the previous default handler.
     ///
     /// - Throws: ``AuthError`` `.unavailable` if a file cannot be changed, or if another process holds the lock of the
-    ///   scheme for 30 seconds; `CancellationError`.
+    ///   redirects for 30 seconds; `CancellationError`.
     public func uninstall() async throws { try await uninstall(from: DesktopFolders.current()) }
 
     package func uninstall(from folders: DesktopFolders) async throws {
         let registration = SchemeRegistration(uri.scheme, folders)
         let commitment = Commitment()
         try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
-            try registration.folder.locked(.entry, commitment) { try registration.remove(ifTemporary: false) }
+            try registration.folder.locked(commitment) { try registration.remove(ifTemporary: false) }
         }
         await registration.updateCache()
     }

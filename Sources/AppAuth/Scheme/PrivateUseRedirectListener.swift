@@ -24,13 +24,12 @@ public final class PrivateUseRedirectListener: Sendable {
     public let redirectURI: String
     private let server: SocketServer<DeliveryRules>
 
-    /// Starts to listen, installs the desktop entry as the redirect specifies, and makes it the default with xdg-mime.
-    /// xdg-mime takes about 100 ms.
+    /// Starts to listen, installs the desktop entry as the redirect specifies, and makes it the default.
     ///
     /// The remains of a process that has died are removed or reused.
     ///
-    /// - Throws: ``AuthError`` `.unavailable` if `$XDG_RUNTIME_DIR` or xdg-mime is missing, a file cannot be written, or
-    ///   another process holds the lock of the scheme for 30 seconds;
+    /// - Throws: ``AuthError`` `.unavailable` if `$XDG_RUNTIME_DIR` is missing, a file cannot be written, or another
+    ///   process holds the lock of the redirects for 30 seconds;
     ///   `.listener` if the socket cannot be made, or an entry of that name does not belong to the library;
     ///   `CancellationError`. Nothing is left behind then.
     public convenience init(_ redirect: PrivateUseRedirect) async throws {
@@ -49,14 +48,10 @@ public final class PrivateUseRedirectListener: Sendable {
         server = try SocketServer(
             DeliveryRules(uri: redirect.uri), on: [socket.descriptor], named: "redirect-scheme", limits: limits,
             admit: Admission.ofSameUser, cleanUp: { Self.clearAway(socket.path, registration) })
-        guard redirect.installation != .byPackage else { return }
-        do {
-            try await registration.makeDefault()
-            if redirect.installation == .permanent { await registration.updateCache() }
-            try Task.checkCancellation()
-        } catch {
+        if redirect.installation == .permanent { await registration.updateCache() }
+        guard !Task.isCancelled else {
             close()
-            throw error
+            throw CancellationError()
         }
     }
 
@@ -64,7 +59,7 @@ public final class PrivateUseRedirectListener: Sendable {
     private static func listen(
         _ redirect: PrivateUseRedirect, _ registration: SchemeRegistration, backlog: Int32, _ commitment: Commitment
     ) throws -> (path: String, descriptor: Int32) {
-        try registration.folder.locked(.entry, commitment) {
+        try registration.folder.locked(commitment) {
             _ = try registration.folder.sweep()
             let socket = try registration.folder.bind(backlog: backlog)
             guard redirect.installation != .byPackage else { return socket }
@@ -73,6 +68,7 @@ public final class PrivateUseRedirectListener: Sendable {
             } catch {
                 shims_end(socket.descriptor)
                 unlink(socket.path)
+                if try !registration.folder.sweep() { try? registration.remove(ifTemporary: true) }
                 throw error
             }
             return socket
@@ -124,7 +120,7 @@ public final class PrivateUseRedirectListener: Sendable {
         var folder = registration.folder
         // The caller of `close()` waits for this, and the holder of the lock may be stopped.
         folder.lockTimeout = .seconds(1)
-        try? folder.locked(.entry) {
+        try? folder.locked {
             if try !folder.sweep() { try registration.remove(ifTemporary: true) }
         }
     }

@@ -21,7 +21,7 @@ package enum RedirectDelivery {
         let sockets = try folder.sockets()
         for socket in sockets where offer(url, at: socket) { return }
         // If the process that made the desktop entry has died, remove the entry.
-        let isAwaited = try folder.locked(.entry) {
+        let isAwaited = try folder.locked {
             let isAwaited = try folder.sweep()
             if !isAwaited { try registration.remove(ifTemporary: true) }
             return isAwaited

@@ -22,11 +22,15 @@ package struct SchemeRegistration: Sendable {
 
     private var handlers: String? { get throws { try list.read().flatMap { HandlerList($0).handlers(of: type) } } }
 
-    /// Writes the desktop entry. Call it under the lock. A permanent entry does not become temporary.
+    /// Writes the desktop entry, and makes it the default as xdg-mime does. Call it under the lock. A permanent entry does not
+    /// become temporary.
     func write(_ redirect: PrivateUseRedirect, isTemporary: Bool) throws {
         let program = redirect.handler[0]
         guard access(program, X_OK) == 0 else {
-            throw unavailable("the program \(program) for the desktop entry cannot be run: \(SystemError.text(errno))")
+            throw AuthError(
+                .unavailable, .redirect,
+                "the program \(program) for the desktop entry cannot be run: \(SystemError.text(errno))",
+                outcome: .notSent)
         }
         let (old, handlers) = (try entry.read(), try handlers)
         let notes = old.flatMap(DesktopEntry.notes)
@@ -40,34 +44,14 @@ package struct SchemeRegistration: Sendable {
             isTemporary: isTemporary && notes?.isTemporary != false,
             replaced: isOurs(handlers) ? notes?.replaced : handlers)
         if new.text != old { try entry.write(new.text) }
+        guard !isOurs(handlers) else { return }
+        var all = HandlerList(try list.read() ?? "")
+        all.set(name, for: type)
+        try list.write(all.text)
     }
 
-    /// Makes the entry the default with xdg-mime, unless it already is.
-    func makeDefault() async throws {
-        if isOurs(try handlers) { return }
-        let commitment = Commitment()
-        let lock = try await onThread(named: "appauth-scheme", for: .redirect, commitment) {
-            try folder.lock(.xdgMIME, commitment)
-        }
-        defer { lock.release() }
-        if isOurs(try handlers) { return }
-        // xdg-mime follows links.
-        try list.requireOwner()
-        // Run it through env, so that it writes where we read even if a variable holds a relative path.
-        let command = [
-            "env", "XDG_CONFIG_HOME=" + folders.configuration, "XDG_DATA_HOME=" + folders.data, "xdg-mime", "default",
-            name, type,
-        ]
-        if let failure = await DetachedProcess.start(command, patience: .seconds(10)) {
-            throw unavailable("xdg-mime (package xdg-utils) did not make the app the handler of \(scheme): \(failure)")
-        }
-        guard isOurs(try handlers) else {
-            throw unavailable("xdg-mime did not make the app the handler of \(scheme) in \(list.path)")
-        }
-    }
-
-    /// Updates the cache in which some programs look up types. A default set by xdg-mime does not need it, so a
-    /// temporary entry does without. If update-desktop-database is missing, there is no cache.
+    /// Updates the cache in which some programs look up types. A default does not need it, so a temporary entry does
+    /// without. If update-desktop-database is missing, there is no cache.
     func updateCache() async {
         _ = await DetachedProcess.start(
             ["update-desktop-database", folders.data + "/applications"], patience: .seconds(10))
@@ -94,8 +78,4 @@ package struct SchemeRegistration: Sendable {
     }
 
     private func isOurs(_ handlers: String?) -> Bool { handlers?.split(separator: ";").first.map(String.init) == name }
-
-    private func unavailable(_ message: String) -> AuthError {
-        AuthError(.unavailable, .redirect, message, outcome: .notSent)
-    }
 }

@@ -106,8 +106,32 @@ struct DesktopEntryTests {
         var list = HandlerList("[Default Applications]\nx-scheme-handler/a=o.desktop\nb=c\n")
         list.set("p.desktop;q.desktop", for: Self.type)
         #expect(list.text == "[Default Applications]\nx-scheme-handler/a=p.desktop;q.desktop\nb=c\n")
-        list.set("r.desktop", for: "x-scheme-handler/other")
+        list.set(nil, for: "x-scheme-handler/other")
         #expect(list.text == "[Default Applications]\nx-scheme-handler/a=p.desktop;q.desktop\nb=c\n")
+    }
+
+    @Test(arguments: [
+        ("", "[Default Applications]\nx-scheme-handler/a=o.desktop\n"),
+        ("# mine\n", "# mine\n\n[Default Applications]\nx-scheme-handler/a=o.desktop\n"),
+        (
+            "[Added Associations]\nx-scheme-handler/a=c\n\n",
+            "[Added Associations]\nx-scheme-handler/a=c\n\n\n[Default Applications]\nx-scheme-handler/a=o.desktop\n"
+        ),
+        (
+            "[Default Applications]\nb=c\n\n[X]\ny=z\n",
+            "[Default Applications]\nx-scheme-handler/a=o.desktop\nb=c\n\n[X]\ny=z\n"
+        ),
+        (
+            "[Default Applications]\r\nb=c\r\n",
+            "[Default Applications]\r\nx-scheme-handler/a=o.desktop\r\nb=c\r\n"
+        ),
+    ])
+    func `a line that is not there is added, and goes without a trace`(text: String, longer: String) {
+        var list = HandlerList(text)
+        list.set("o.desktop", for: Self.type)
+        #expect(list.text == longer && list.handlers(of: Self.type) == "o.desktop")
+        list.set(nil, for: Self.type)
+        #expect(list.text == text)
     }
 
     @Test func `a line may end in a carriage return and a line feed`() {

@@ -1,7 +1,8 @@
-import AppAuth
 import Foundation
 import TestFixtures
 import Testing
+
+@testable import AppAuth
 
 /// Hostile processes that connect to the socket, or put another one in its place.
 @Suite(.timeLimit(.minutes(5)))
@@ -59,6 +60,20 @@ struct HostileHelperTests {
         _ = try await onThread { try SocketClient(socket) }
         try await expectsTheRightOneStill(listener, waiting)
         #expect(listener.ignoredRedirects == messages.count)
+    }
+
+    /// As when the opener finds a hostile server while the redirect comes.
+    @Test func `a caller that fails while its redirect is matched gets the error, and nothing more`() async throws {
+        let listener = try await session.listener()
+        let error = AuthError(.listener, .redirect, "meanwhile")
+        let waiting = Task {
+            try await listener.redirect { _ in
+                listener.fail(error)
+                return true
+            }
+        }
+        #expect(try await !session.deliver(DesktopFixture.uri + "?state=s"))
+        await #expect(throws: error) { try await waiting.value }
     }
 
     @Test func `a silent connection delays no other, and is closed in time`() async throws {

@@ -12,21 +12,20 @@ struct SchemeLockTests {
 
     private var folder: DeliveryFolder { SchemeRegistration("de.7pass.example", session.folders).folder }
 
-    @Test(arguments: [DeliveryFolder.Purpose.entry, .xdgMIME])
-    func `the wait for a lock has a limit, and names the holder`(purpose: DeliveryFolder.Purpose) async throws {
-        let held = try folder.lock(purpose)
-        var other = folder
+    @Test func `the wait for the lock, which all schemes share, has a limit, and names the holder`() async throws {
+        let held = try folder.lock()
+        var other = SchemeRegistration("com.example.other", session.folders).folder
         other.lockTimeout = .milliseconds(20)
-        let error = try #require(throws: AuthError.self) { try other.lock(purpose) }
+        let error = try #require(throws: AuthError.self) { try other.lock() }
         #expect(error.code == .unavailable && error.isTemporary)
         #expect(error.message.contains("process \(getpid()) ("), "\(error.message)")
         held.release()
-        try other.lock(purpose).release()
+        try other.lock().release()
     }
 
     @Test func `the close of a listener does not wait for a holder that is stopped`() async throws {
         let listener = try await session.listener(.whileWaiting)
-        let held = try folder.lock(.entry)
+        let held = try folder.lock()
         let clock = ContinuousClock()
         #expect(clock.measure { listener.close() } < folder.lockTimeout / 2)
         #expect(session.sockets.isEmpty)
@@ -37,7 +36,7 @@ struct SchemeLockTests {
     }
 
     @Test func `a listener that waits for a lock can be cancelled`() async throws {
-        let held = try folder.lock(.entry)
+        let held = try folder.lock()
         defer { held.release() }
         let waiting = Task { try await session.listener() }
         waiting.cancel()

@@ -123,14 +123,6 @@ struct SchemeRedirectTests {
 
     // MARK: Missing parts
 
-    @Test func `without xdg-mime the error names its package, before the browser opens`() async throws {
-        try await SchemeFixture.with { scheme in
-            let outcome = try await scheme.login(with: ["PATH": "/nowhere"]).outcome()
-            #expect(try outcome.failure(1, "unavailable").contains("xdg-utils"))
-            #expect(scheme.leftovers.isEmpty && scheme.fixture.browser.visits.isEmpty)
-        }
-    }
-
     @Test func `without a runtime folder the error names the variable`() async throws {
         try await SchemeFixture.with { scheme in
             let outcome = try await scheme.login(with: ["XDG_RUNTIME_DIR": nil]).outcome()
