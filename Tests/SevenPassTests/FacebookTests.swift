@@ -177,17 +177,6 @@ import Testing
         }
     }
 
-    /// In a process of its own, since the path of programs is changed.
-    @Test func `cancelling does not wait for a program that does not end`() async {
-        await #expect(processExitsWith: .success) {
-            try await HandlerQuestion.cancelled("exec >&-; STARTED; exec sleep 60")
-        }
-        // A process that it has started holds its output open, in a session of its own.
-        await #expect(processExitsWith: .success) {
-            try await HandlerQuestion.cancelled("setsid sleep 60 & STARTED; exit 0")
-        }
-    }
-
     @Test func `a configuration without an app at Facebook is refused`() {
         let configuration = SevenPassConfiguration(issuer: "https://op.example", clientID: "app")
         #expect(throws: AuthError.self) { try FacebookSignIn(configuration, appName: "Tests") }

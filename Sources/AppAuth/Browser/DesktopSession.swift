@@ -44,7 +44,8 @@ package struct DesktopSession: Sendable, Hashable {
             loginUser: loginUser, hasOtherUsers: nil,
             hasEveryUser: UserNamespace.hasEveryUser,
             hasWindowsKernel: words("/proc/sys/kernel/osrelease").joined().lowercased().contains("microsoft"),
-            isFlatpak: access("/.flatpak-info", F_OK) == 0, defaultBrowser: DefaultBrowser.entry(in: environment))
+            isFlatpak: access("/.flatpak-info", F_OK) == 0,
+            defaultBrowser: DefaultHandler.entry(for: "x-scheme-handler/https", in: environment))
     }
 
     /// The user that pam_loginuid(8) has set. The highest number means none.

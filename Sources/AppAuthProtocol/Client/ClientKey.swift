@@ -151,7 +151,7 @@ extension ClientKey: CustomStringConvertible, CustomReflectable {
 }
 
 extension Environment {
-    /// Finds the key of a client that authenticates with ``ClientAuthentication/privateKeyJWT(keyNamed:_:)``. Called
+    /// Finds the key of a client that authenticates with ``ClientAuthentication/privateKeyJWT(keyNamed:audience:)``. Called
     /// for each request to the token endpoint and similar endpoints.
     public var clientKey: @Sendable (_ name: String) async throws -> ClientKey {
         get { self[ClientKeySource.self].find }

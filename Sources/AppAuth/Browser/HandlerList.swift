@@ -1,4 +1,5 @@
-/// The text of a `mimeapps.list`, in which one line names the handlers of a type (MIME Applications Associations 1.0).
+/// The text of a `mimeapps.list` or `mimeinfo.cache`, in which one line names the handlers of a type (MIME Applications
+/// Associations 1.0).
 ///
 /// The rest of the text stays unchanged, byte for byte.
 package struct HandlerList: Sendable, Hashable {
@@ -50,7 +51,7 @@ package struct HandlerList: Sendable, Hashable {
     private func line(of type: String) -> Int? {
         var isDefault = false
         for (index, line) in lines.enumerated() {
-            if line.isHeading { isDefault = line.hasPrefix(Self.heading) }
+            if line.isHeading { isDefault = line.hasPrefix(Self.heading) || line.hasPrefix("[MIME Cache]") }
             if isDefault, line.hasPrefix(type + "=") { return index }
         }
         return nil

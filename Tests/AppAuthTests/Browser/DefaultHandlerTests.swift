@@ -3,11 +3,11 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// The lookup of the default browser (MIME Applications Associations Specification, 2).
-struct DefaultBrowserTests {
+/// The lookup of default programs (MIME Applications Associations Specification, 2).
+struct DefaultHandlerTests {
     /// The default with these lists in a folder of the test's own.
     private func entry(
-        _ lists: [String: String], _ changes: [String: String] = [:], pipe: String? = nil
+        _ lists: [String: String], _ changes: [String: String] = [:], pipe: String? = nil, isInstalled: Bool = false
     ) throws -> String? {
         let folder = FileManager.default.temporaryDirectory.path + "/lists-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -22,8 +22,9 @@ struct DefaultBrowserTests {
             "HOME": folder, "XDG_CONFIG_DIRS": folder + "/etc", "XDG_DATA_HOME": folder + "/data",
             "XDG_DATA_DIRS": "\(folder)/a:\(folder)/b",
         ]
-        return DefaultBrowser.entry(
-            in: environment.merging(changes.mapValues { $0.replacing("FOLDER", with: folder) }) { $1 })
+        let all = environment.merging(changes.mapValues { $0.replacing("FOLDER", with: folder) }) { $1 }
+        let type = "x-scheme-handler/https"
+        return isInstalled ? DefaultHandler.installed(for: type, in: all) : DefaultHandler.entry(for: type, in: all)
     }
 
     private static func list(_ entry: String) -> String { "[Default Applications]\nx-scheme-handler/https=\(entry)\n" }
@@ -38,6 +39,25 @@ struct DefaultBrowserTests {
     ])
     func `the first of the defaults for https counts`(_ list: String, _ found: String?) throws {
         #expect(try entry([".config/mimeapps.list": list]) == found)
+    }
+
+    @Test(arguments: [
+        // The default, the cache, the file of a program, and what is found.
+        ("b.desktop", "", "a/applications/b.desktop", "b.desktop"), ("b.desktop", "", "a/b.desktop", nil),
+        ("gone.desktop;b.desktop", "", "data/applications/b.desktop", "b.desktop"),
+        ("kde-b.desktop", "", "b/applications/kde/b.desktop", "kde-b.desktop"),
+        ("gone.desktop", "b.desktop;", "b/applications/b.desktop", "b.desktop"),
+        ("", "gone.desktop;b.desktop;", "b/applications/b.desktop", "b.desktop"),
+        ("", "gone.desktop;", "b/applications/b.desktop", nil), ("", "", "b/applications/b.desktop", nil),
+    ])
+    func `a program that is installed counts, and the default before others`(
+        list: String, cache: String, file: String, found: String?
+    ) throws {
+        let files = [
+            "etc/mimeapps.list": Self.list(list), file: "",
+            "a/applications/mimeinfo.cache": "[MIME Cache]\nx-scheme-handler/https=\(cache)\n",
+        ]
+        #expect(try entry(files, isInstalled: true) == found)
     }
 
     @Test func `a pipe in place of a list is skipped without waiting for its writer`() throws {
