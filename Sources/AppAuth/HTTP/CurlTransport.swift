@@ -28,7 +28,8 @@ public final class CurlTransport: HTTPTransport {
         public var additionalRoots: [String]
         /// The client certificate for servers that request one (RFC 8705). The default is none.
         public var clientCertificate: ClientCertificate?
-        /// The value of `User-Agent`, or nil for no such field. A field of the request takes precedence.
+        /// The value of `User-Agent`, or nil for no such field. A field of the request takes precedence. The default is
+        /// `swift-appauth`: firewalls, and APIs such as GitHub's, refuse requests without one.
         public var userAgent: String?
         /// The proxy for connections. The default is the one of the environment.
         public var proxy: Proxy
@@ -44,7 +45,7 @@ public final class CurlTransport: HTTPTransport {
         /// Creates a configuration.
         public init(
             roots: Roots = .system, additionalRoots: [String] = [], clientCertificate: ClientCertificate? = nil,
-            userAgent: String? = nil, proxy: Proxy = .environment
+            userAgent: String? = "swift-appauth", proxy: Proxy = .environment
         ) {
             self.clientCertificate = clientCertificate
             (self.roots, self.additionalRoots, self.userAgent, self.proxy) = (roots, additionalRoots, userAgent, proxy)

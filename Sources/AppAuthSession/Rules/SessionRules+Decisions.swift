@@ -251,14 +251,18 @@ extension AuthError {
         case place
     }
 
+    /// Salesforce, the conditional access of Microsoft Entra (outside of a network, or from an unknown device) and its second
+    /// factor, which such a policy or a new rule demands, and Keycloak behind a proxy that gives it another name.
+    private static let places =
+        ["ip restricted", "invalid token issuer"]
+        + [53000, 53001, 53002, 53003, 53004, 50072, 50074, 50076, 50078, 50079, 50158].map { "aadsts\($0)" }
+
     /// RFC 6749 §5.2 has only one code for all of them, so the server's words decide.
     fileprivate var invalidGrantThatMayPass: Passing? {
         guard code == .invalidGrant, let said = server?.errorDescription?.lowercased() else { return nil }
         // Salesforce, while an earlier refresh is in work.
         if said.contains("already being processed") { return .moment }
-        // Salesforce, and the conditional access of Microsoft Entra: outside of a network, or from an unknown device.
-        let places = ["ip restricted", "aadsts53000", "aadsts53001", "aadsts53002", "aadsts53003", "aadsts53004"]
-        return places.contains(where: said.contains) ? .place : nil
+        return Self.places.contains(where: said.contains) ? .place : nil
     }
 }
 

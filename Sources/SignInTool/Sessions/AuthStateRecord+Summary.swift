@@ -34,14 +34,6 @@ extension AuthStateRecord {
 
     /// Why the user has to sign in again, if so.
     var reasonToSignIn: String? { end?.reason ?? (needsSignIn ? backoff?.reason : nil) }
-
-    /// The signed-in user, for display.
-    var userDescription: String {
-        guard let claims = idToken?.claims else { return "an unknown user (there is no ID token)" }
-        let name = claims.name ?? claims.preferredUsername ?? claims.email
-        let subject = claims.subject?.shownName ?? ""
-        return name.map { "\($0.shownName), subject \(subject)" } ?? subject
-    }
 }
 
 extension JSON {

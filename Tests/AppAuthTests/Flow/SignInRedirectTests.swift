@@ -70,6 +70,38 @@ struct SignInRedirectTests {
         }
     }
 
+    /// The browser may be signed in as another user. The session is one that is valid, and one that has ended.
+    @Test(arguments: [false, true], [false, true])
+    func `a session goes on only with its own user`(isOther: Bool, hasEnded: Bool) async throws {
+        var configuration = LocalProvider.Configuration.demo
+        let bob = LocalProvider.User(name: "bob", password: "builder")
+        configuration.users.append(bob)
+        try await World.run(configuration) { world in
+            let store = TestStore()
+            let response = try await world.authorize(world.client(), as: isOther ? bob : .alice)
+            let state = try await AuthState.exchange(response, store: store, environment: world.environment)
+            if hasEnded {
+                world.provider.revokeGrant(of: try #require(await state.record.refreshToken).reveal())
+                _ = await authError { try await state.freshAccessToken(forceRefresh: true) }
+            }
+            let former = try #require(await store.record)
+            #expect((former.end != nil) == hasEnded)
+            var signIn = try SignIn(
+                issuer: Issuer(world.provider.issuer), clientID: "demo", appName: "Harbour",
+                environment: world.environment)
+            signIn.browser = Browser { [browser = world.browser] url in Task { try await browser.visit(url) } }
+            let error = await authError { [signIn] in _ = try await signIn.run(continuing: state, store: store) }
+            #expect(error?.code == (isOther ? .sessionReplaced : nil), "\(error as Any)")
+            #expect(world.provider.log(.authorization).last?.query["login_hint"] == (isOther ? "bob" : "alice"))
+            #expect(await (store.record == former) == isOther)
+            // What another user got is nobody's to revoke, and the former session is not over.
+            #expect(world.provider.count(.revocation) == 0)
+            try await store.update(TokenStoreCall()) { $0 = nil }
+            let gone = await authError { [signIn] in _ = try await signIn.run(continuing: state, store: store) }
+            #expect(gone?.code == .sessionReplaced)
+        }
+    }
+
     @Test func `without a word the library's page names the app`() async throws {
         try await World.run { world in
             let visit = try await visit(world) { _ in }

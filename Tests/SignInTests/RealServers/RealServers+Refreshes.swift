@@ -91,7 +91,8 @@ extension RealServer {
                 }
             },
             RealServer(
-                "Salesforce, and Microsoft Entra", 2026, "invalid_grant for a moment, or from another network",
+                "Salesforce, Microsoft Entra, Keycloak", 2026,
+                "invalid_grant for a moment, from another network, for want of a second factor, or behind another name",
                 "the session stays, and is refreshed afterwards"
             ) {
                 try await withDesk { fixture in
@@ -99,6 +100,8 @@ extension RealServer {
                     for words in [
                         "token request is already being processed", "ip restricted",
                         "AADSTS53003: Access has been blocked by Conditional Access policies.",
+                        "AADSTS50076: Due to a configuration change, you must use multi-factor authentication",
+                        "Invalid token issuer. Expected https://op.example/realms/a",
                     ] {
                         let error: JSON = ["error": "invalid_grant", "error_description": .string(words)]
                         fixture.provider.fault(
