@@ -11,7 +11,11 @@ extension SignIn {
     /// - Throws: As ``run(store:)``, and ``AuthError`` with ``AuthError/Code/sessionReplaced`` if another user has signed in,
     ///   or if the store has the session no longer.
     public func run(continuing state: AuthState, store: any TokenStore) async throws -> AuthState {
-        let former = await state.record
+        try await continuing(state.record).run(store: store)
+    }
+
+    /// Returns the sign-in that goes on with a session, as ``run(continuing:store:)`` does.
+    package func continuing(_ former: AuthStateRecord) -> SignIn {
         var signIn = self
         signIn.options.loginHint = options.loginHint ?? former.loginHint
         signIn.replaceable = Replaceable(continuing: former)
@@ -19,6 +23,6 @@ extension SignIn {
             try await state.record.requireUser(of: former)
             try await confirm(state)
         }
-        return try await signIn.run(store: store)
+        return signIn
     }
 }

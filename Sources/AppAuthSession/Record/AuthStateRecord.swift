@@ -110,19 +110,16 @@ public struct AuthStateRecord: Sendable, Hashable {
     /// false if either has no ID token.
     func succeeds(_ other: AuthStateRecord) -> Bool {
         guard id != other.id, profileID == other.profileID, end == nil, client.id.isExactly(other.client.id),
-            client.provider.issuer == other.client.provider.issuer, Set(resources) == Set(other.resources), let idToken,
-            let previous = other.idToken
+            client.provider.issuer == other.client.provider.issuer, Set(resources) == Set(other.resources)
         else { return false }
-        return idToken.isAbout(userOf: previous)
+        return isOfUser(of: other) == true
     }
 
     /// Whether a revocation of one session's tokens could end the other: several providers then end all grants that the
     /// user has given the client, or all clients of one project. If a session does not say whose it is, they may have
     /// the same user.
     func mayShareGrant(with other: AuthStateRecord) -> Bool {
-        guard client.provider.issuer == other.client.provider.issuer else { return false }
-        guard let idToken, let theirs = other.idToken else { return true }
-        return idToken.isAbout(userOf: theirs)
+        client.provider.issuer == other.client.provider.issuer && isOfUser(of: other) != false
     }
 
     /// Returns the error that keeps the session from being refreshed at this time: that of the last refresh, with

@@ -51,11 +51,11 @@ extension Request {
             of: record, scope: scope, try StateFolder.profile(of: store)?.signIn?.certificate, console.environment)
         var signIn = SignIn(target.configuration, appName: "sign-in")
         signIn.options = target.options
-        (signIn.options.loginHint, signIn.options.resources) = (record.loginHint, record.resources)
+        signIn.options.resources = record.resources
         signIn.options.meet(challenge)
         signIn.redirect = target.redirect
-        signIn.confirm = { try await $0.record.requireContinuation(of: record) }
-        signIn.replaceable = Replaceable(continuing: record)
+        signIn.confirm = { try await $0.record.requireRefreshToken(of: record) }
+        signIn = signIn.continuing(record)
         // A code for another device carries no further parameters.
         let deviceLine =
             isAboutScope ? try session.line(store, record, console, requesting: needed, by: "device") : nil

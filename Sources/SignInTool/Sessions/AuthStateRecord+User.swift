@@ -1,10 +1,8 @@
 internal import AppAuth
 
 extension AuthStateRecord {
-    /// Throws if this session must not take the place of another one: it is another user's, or has no refresh token any
-    /// more.
-    func requireContinuation(of former: AuthStateRecord) throws {
-        try requireUser(of: former)
+    /// Throws if this session must not take the place of another one, because it has no refresh token any more.
+    func requireRefreshToken(of former: AuthStateRecord) throws {
         guard former.refreshToken == nil || refreshToken != nil else {
             throw AuthError(
                 .sessionReplaced, .store,
